@@ -1,7 +1,7 @@
 """What watching a training step costs: ta-runtime and its peers, in interleaved rounds of one process.
 
-`python benchmarks/runtime.py [--model mlp] [--rounds 20] [--steps N] [--count-only] [--json FILE]`, and `--budget` for whole
-runs under the default budget; see `benchmarks/README.md`.
+`python benchmarks/runtime.py [--model mlp] [--rounds 20] [--steps N] [--count-only] [--json FILE]`, `--budget` for whole runs
+under the default budget, and `--device cuda` for a GPU; see `benchmarks/README.md`.
 """
 
 import argparse
@@ -161,9 +161,14 @@ BUDGETED = (*MODELS, "lstm", "linear")
 STEPS = {"gpt": 2, "cnn": 3, "mlp": 10}  # of one turn, unless the command line says otherwise
 
 
-def training(name: str) -> Training:
-    """A new training of a model, always the same."""
+def training(name: str, device: str = "cpu") -> Training:
+    """A new training of a model on a device, always the same."""
     torch.manual_seed(0)
+    with torch.device(device):
+        return _training(name)
+
+
+def _training(name: str) -> Training:
     made: tuple[nn.Module, Tensor, Tensor]
     if name == "gpt":
         ids = torch.randint(0, 1024, (8, 129))
@@ -348,12 +353,21 @@ def main() -> int:
     torch.set_num_threads(1)
     if arguments.budget:
         print(
-            *budgeted(arguments.model or list(BUDGETED), arguments.rounds, arguments.steps or 2000), sep="\n"
+            *budgeted(
+                arguments.model or list(BUDGETED),
+                arguments.rounds,
+                arguments.steps or 2000,
+                arguments.device,
+            ),
+            sep="\n",
         )
         return 0
     try:
         report = measure(
-            arguments.model or list(MODELS), 0 if arguments.count_only else arguments.rounds, arguments.steps
+            arguments.model or list(MODELS),
+            0 if arguments.count_only else arguments.rounds,
+            arguments.steps,
+            arguments.device,
         )
     except Missing as error:
         print(f"runtime.py: error: {error}", file=sys.stderr)
@@ -364,7 +378,7 @@ def main() -> int:
     return 0
 
 
-def measure(models: list[str], rounds: int, steps: int | None) -> Report:
+def measure(models: list[str], rounds: int, steps: int | None, device: str) -> Report:
     """Count and time every variant on some models; one whose package is not installed is left out.
 
     Raises:
@@ -381,26 +395,34 @@ def measure(models: list[str], rounds: int, steps: int | None) -> Report:
     variants = {name: make for name, make in VARIANTS.items() if not name.startswith(tuple(skipped))}
     return Report(
         date=datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
-        machine=f"1 thread, {processor()}, {platform.system()}, Python {platform.python_version()}",
+        machine=f"{_named(device)}, {processor()}, {platform.system()}, Python {platform.python_version()}",
         load_before=load,
         versions=versions,
         skipped=skipped,
-        models={model: measured(model, variants, rounds, steps or STEPS[model]) for model in models},
+        models={model: measured(model, variants, rounds, steps or STEPS[model], device) for model in models},
     )
 
 
+def _named(device: str) -> str:
+    return "1 thread" if device == "cpu" else torch.cuda.get_device_name(device)
+
+
 def measured(
-    model: str, variants: dict[str, Callable[[Training], Watched]], rounds: int, steps: int
+    model: str,
+    variants: dict[str, Callable[[Training], Watched]],
+    rounds: int,
+    steps: int,
+    device: str = "cpu",
 ) -> dict[str, Figures]:
     """The figures of each variant on a model: operations of a step, and times in rounds in which all take turns."""
     figures: dict[str, Figures] = {}
     for name, make in variants.items():
-        counts = counted(make(training(model)))
+        counts = counted(make(training(model, device)))
         figures[name] = Figures(counts.total, counts.syncs)
     for name in reversed(variants):
         figures[name].operations -= figures[PLAIN].operations
         figures[name].syncs -= figures[PLAIN].syncs
-    watched = {name: make(training(model)) for name, make in variants.items()} if rounds else {}
+    watched = {name: make(training(model, device)) for name, make in variants.items()} if rounds else {}
     names = list(watched)
     for number in range(rounds):
         print(
@@ -417,6 +439,12 @@ def measured(
     return figures
 
 
+def synchronize() -> None:
+    """Wait for the GPU, if one is in use."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
 def _turn(watched: Watched, steps: int, warm_up: int) -> tuple[float, float]:
     """Median seconds of a step, by the clock and of the CPU."""
     wall = []
@@ -425,9 +453,11 @@ def _turn(watched: Watched, steps: int, warm_up: int) -> tuple[float, float]:
     try:
         for _ in range(warm_up):
             watched.step()
+        synchronize()
         for _ in range(steps):
             started, started_cpu = time.perf_counter(), time.process_time()
             watched.step()
+            synchronize()
             cpu.append(time.process_time() - started_cpu)
             wall.append(time.perf_counter() - started)
     finally:
@@ -440,7 +470,7 @@ def _turn(watched: Watched, steps: int, warm_up: int) -> tuple[float, float]:
 
 @dataclass
 class Spent:
-    """Runs of so many steps, each beside one that nothing watched: the ratio of their CPU times, and what was seen."""
+    """Runs of so many steps, each beside one that nothing watched: the ratio of their times, and what was seen."""
 
     steps: int
     ratios: list[float] = field(default_factory=list)
@@ -448,17 +478,19 @@ class Spent:
     read: list[int] = field(default_factory=list)
 
 
-def spent(model: str, rounds: int, steps: int) -> Spent:
-    """What the default budget costs runs of a model, in turns within one process."""
+def spent(model: str, rounds: int, steps: int, device: str) -> Spent:
+    """What the default budget costs runs of a model, in turns within one process: CPU time, and by the clock on a GPU."""
     figures = Spent(steps)
+    clock = time.process_time if device == "cpu" else time.perf_counter
     for number in range(rounds):
-        cpu = {}
+        seconds = {}
         for watches in (True, False) if number % 2 else (False, True):
-            watched = training(model)
+            watched = training(model, device)
             session = Session(resolve(), models=[watched.model]) if watches else None
             for _ in range(_WARM_UP if session is None else 0):
                 watched.step()
-            started = time.process_time()
+            synchronize()
+            started = clock()
             if session is not None:
                 session.start()
             for _ in range(steps):
@@ -467,19 +499,21 @@ def spent(model: str, rounds: int, steps: int) -> Spent:
                 session.stop()
                 figures.full.append(session.looked[Look.FULL])
                 figures.read.append(session.looked[Look.GRADIENTS])
-            cpu[watches] = time.process_time() - started
-        figures.ratios.append(cpu[True] / cpu[False])
+            synchronize()
+            seconds[watches] = clock() - started
+        figures.ratios.append(seconds[True] / seconds[False])
         print(
             f"{Path(sys.argv[0]).name}: {model}, round {number + 1} of {rounds}", file=sys.stderr, flush=True
         )
     return figures
 
 
-def budgeted(models: list[str], rounds: int, steps: int) -> Iterator[str]:
+def budgeted(models: list[str], rounds: int, steps: int, device: str) -> Iterator[str]:
     """The table of such runs as Markdown, line by line."""
-    rows: list[tuple[str, ...]] = [("default budget", "steps", "CPU ratio", "in full", "gradients read")]
+    ratio_of = "CPU ratio" if device == "cpu" else "ratio"
+    rows: list[tuple[str, ...]] = [("default budget", "steps", ratio_of, "in full", "gradients read")]
     for model in models:
-        found = spent(model, rounds, steps)
+        found = spent(model, rounds, steps, device)
         ratio = middle(found.ratios, [1.0] * rounds)
         seen = [f"{statistics.median(counts):.0f}" for counts in (found.full, found.read)]
         rows.append((model, str(steps), ratio, *seen))
@@ -537,6 +571,7 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="time whole runs of 2,000 steps, or of --steps, under the default budget",
     )
+    parser.add_argument("--device", default="cpu", help="where to train, such as cuda (default: cpu)")
     return checked(parser)
 
 

@@ -96,6 +96,14 @@ def test_models_whose_inputs_are_moved_by_hooks_or_that_span_devices_are_passed_
         assert not list(ta300.check_step(crashed(module, value((8, 4), device="cuda:0"))))
 
 
+def test_an_input_that_is_where_a_part_of_the_model_is_meets_a_layer_that_was_left_behind() -> None:
+    left = nn.Linear(2, 2)
+    model = nn.Sequential(nn.Linear(4, 2, device="meta"), left)
+    given, hidden = value((8, 4), device="meta"), value((8, 2), device="meta")
+    calls = [call(model[0], given), call(left, hidden, raised=True)]
+    assert not list(ta300.check_step(step(forward(model, [given], calls, complete=False))))
+
+
 # -- TA301, TA302 ---------------------------------------------------------------------------------------------
 
 

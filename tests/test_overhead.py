@@ -11,6 +11,7 @@ import torch
 from runtime import MODELS, Counted, counted, ours, plain, training
 from torch import nn
 
+from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import Session
 from ta_runtime.settings import resolve
 
@@ -27,6 +28,24 @@ def added(model: str, every_n_steps: int, gradients_every_n_steps: int) -> Count
 @pytest.mark.parametrize("model", MODELS)
 def test_a_step_that_is_not_looked_at_has_no_operation_more(model: str) -> None:
     assert added(model, 0, 0).operations == {}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("every_n_steps", [None, 1], ids=["the default budget", "each step in full"])
+@pytest.mark.parametrize("model", MODELS)
+def test_no_step_waits_for_the_gpu(model: str, every_n_steps: int | None) -> None:
+    watched = training(model, "cuda")
+    session = Session(resolve(every_n_steps=every_n_steps), models=[watched.model])
+    session.start()
+    try:
+        torch.cuda.set_sync_debug_mode("error")
+        for _ in range(100):
+            watched.step()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+        session.stop()
+    assert not [incident for incident in session.incidents if incident.rule == "TA000"]
+    assert session.looked[Look.FULL]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -34,7 +34,9 @@ CASE_BLOCKS = [
 
 
 def found_by_run(block: Block, folder: Path, **options: Any) -> set[tuple[int, str]]:
-    if "cuda" in block.words and not torch.cuda.is_available():
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    elif "cuda" in block.words:
         pytest.skip("needs a CUDA device")
     torch.seed() if "unseeded" in block.words else torch.manual_seed(0)
     path = block.settings.get("path", "example.py")

@@ -1,4 +1,4 @@
-"""Messages are read once, by people who know PyTorch and not this project (docs/style.md)."""
+"""Messages and rule pages are read once, by people who know PyTorch and not this project (docs/style.md)."""
 
 import ast
 import re
@@ -15,9 +15,13 @@ ROOT = Path(__file__).parents[1]
 CHECKS = sorted((ROOT / "ta_lint" / "checks").glob("ta*.py")) + sorted(
     (ROOT / "ta_runtime" / "checks").glob("ta*.py")
 )
+PAGES = sorted((ROOT / "rules").glob("TA*.md"))
 RIDDLES = re.compile(
-    r"\b(of which|by which|is nothing to|is none|are none|go(es)? along the|passes? by|alike|anew|by right|but for|"
-    r"whoever|as ever|all the same|other than in|to be had|of its like|is laid out)\b"
+    r"\b(of which|by which|is nothing to|is none|are none|go(es)? along|passes? by|(?<!-)alike|anew|by right|but for|"
+    r"whoever|as ever|all the same|other than in|to be had|of its like|laid out|out of sight|in sight|(its|their) kin|"
+    r"hand(s|ed)? (on|over)|says nothing|nothing is (said|seen)|does not look for (it|this)|beyond doubt|for want of|"
+    r"of one's own|in the place of|lies?|hence|thus|mended|spoilt|ha(s|ve) to do with|go(es)? by|save for|to and fro)\b"
+    r"|(^|[.:-] )(Where|Of (an?|the|several|two|what|which|those|such|these|each|most|some|other|another)|Who) "
 )
 
 
@@ -38,12 +42,25 @@ def _written(nodes: Sequence[ast.expr]) -> Iterator[str]:
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
 
 
+def prose(page: Path) -> str:
+    """A page in one line, with a full stop for each heading and block, and a letter for code and addresses."""
+    text = re.sub(
+        r"^(```.*?^```|#[^\n]*)", ".", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    return " ".join(re.sub(r"`[^`]*`|(?<=\])\([^)]*\)", "x", text).split())
+
+
 @pytest.mark.parametrize("path", CHECKS, ids=lambda path: f"{path.parts[-3]}-{path.stem[:5]}")
 def test_a_message_is_short_and_says_it_in_plain_words(path: Path) -> None:
     for message in messages(path):
         assert len(message) <= 100, message
         assert not RIDDLES.search(message), message
         assert not message.endswith("."), message
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem[:5])
+def test_a_rule_page_says_it_in_plain_words(page: Path) -> None:
+    assert not (riddle := RIDDLES.search(prose(page))), riddle
 
 
 def test_a_fingerprint_does_not_depend_on_the_message() -> None:

@@ -6,7 +6,7 @@ A check's `KEYWORDS` must all occur in the file; of a tuple among them, at least
 - `clip*`, `*loss` and `*seed*` match the start, the end or a part of a name, in lower or upper case.
 - A word with a character that no name contains, such as `**`, is matched as plain text.
 
-A model, its loss and the loop around them may stand in three files: the entries of a check's `AROUND` must occur in the file or
+A model, its loss and the loop around them may be in three files: the entries of a check's `AROUND` must occur in the file or
 in one that it imports, or that imports it.
 
 A gate may admit a file without findings, but must admit every file with one.
@@ -102,7 +102,7 @@ class WordsAround:
 
 
 def _called(entry: Entry) -> tuple[str, ...]:
-    """How words are looked for in other files: what goes backward or steps as a call, as prose says so too."""
+    """How words are searched in other files: `backward` and `step` as calls, because prose mentions them too."""
     return tuple(_CALLS.get(word, word) for word in ((entry,) if isinstance(entry, str) else entry))
 
 

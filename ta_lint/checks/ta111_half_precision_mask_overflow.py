@@ -15,7 +15,7 @@ _LARGEST = 65520.0  # the smallest number that rounds to infinity
 _HALVES = frozenset({"torch.float16", "torch.half"})
 
 
-# What turns a model, or what it computes, into half precision.
+# Calls that convert a model, or its results, to half precision.
 _TO_HALF = (
     *("fp16", "GradScaler", ".half()", "torch.float16", "torch.half"),
     *("precision=16", 'precision="16', "precision='16", '"16-mixed"', "'16-mixed'"),
@@ -58,7 +58,7 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_near_half(module: FileFacts) -> bool:
-    """Whether this file or one that it goes with uses half precision. Autocast does unless it is told of `bfloat16`, which has
+    """Whether this file or one around it uses half precision. Autocast does unless `bfloat16` is mentioned, which has
     the range of float32.
     """
     if module.is_nearby(*_TO_HALF):

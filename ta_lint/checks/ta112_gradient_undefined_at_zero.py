@@ -74,7 +74,7 @@ def _is_root_in_layer(module: FileFacts, node: Node) -> bool:
 
 
 def _is_tensor(module: FileFacts, node: Node) -> bool:
-    """Whether a value certainly is a tensor: by its kind, or by what only methods of tensors are given, `x.var(dim=1)`."""
+    """Whether a value certainly is a tensor: by its kind, or by arguments that only tensor methods take, `x.var(dim=1)`."""
     made = module.kinds.origin(node)
     given = [arg.keyword for arg in made.args] if isinstance(made, cst.Call) else []
     return module.kind(node) is Kind.TENSOR or any(

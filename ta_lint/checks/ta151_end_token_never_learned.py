@@ -1,4 +1,4 @@
-"""TA151: the end token pads too, and labels are masked wherever padding stands: the model does not learn to stop."""
+"""TA151: the end token is also the padding token, whose labels are masked, so the model never learns to stop."""
 
 from collections.abc import Iterator
 

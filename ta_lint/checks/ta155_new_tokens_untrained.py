@@ -1,4 +1,4 @@
-"""TA155: tokens are added, and adapters leave the table of the model frozen: the new rows stay random."""
+"""TA155: tokens are added under adapters that leave the embedding table frozen, so the new rows stay random."""
 
 from collections.abc import Iterator
 

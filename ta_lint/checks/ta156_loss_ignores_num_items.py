@@ -1,4 +1,4 @@
-"""TA156: a loss of an accumulating trainer does not use the number of items, and nothing divides the sum of its means."""
+"""TA156: an accumulating trainer's loss is a mean that ignores the number of items, so the means are summed."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def _says_how(module: FileFacts) -> bool:
 
 
 def _ignores(module: FileFacts, method: cst.FunctionDef) -> bool:
-    """Whether a loss takes the number of items, reads neither it nor what it comes in, and asks no base class."""
+    """Whether a loss accepts the number of items, but reads neither it nor its keywords, and calls no base class."""
     params = method.params
     rest = params.star_kwarg.name.value if params.star_kwarg is not None else None
     named = any(param.name.value == _NUMBER for param in (*params.params, *params.kwonly_params))

@@ -1,4 +1,4 @@
-"""TA157: a text that a chat template began with the begin token is tokenized as one that lacks it."""
+"""TA157: the chat template writes the begin token, and the tokenizer adds it a second time."""
 
 import re
 from collections.abc import Iterator

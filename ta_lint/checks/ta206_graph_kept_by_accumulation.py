@@ -30,7 +30,7 @@ _JOINS = ("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack", "tor
 class RunningSum:
     """`total += loss`, `total = 0.9 * total + loss`, `losses.append(loss)`, `average.add_(loss)`, `losses[step] = loss`.
 
-    `target` is what takes the values, once in each pass of `region`; `is_list` says that it keeps them one by one, and
+    `target` takes the values, once in each pass of `region`; `is_list` says that it keeps them one by one, and
     `in_entry` that it is an entry of a container.
     """
 
@@ -111,7 +111,7 @@ def _is_called_in_loop(module: FileFacts, function: cst.FunctionDef) -> bool:
     return any(module.tree.loops(site) for site in module.calls.sites(function))
 
 
-# -- what accumulates -----------------------------------------------------------------------------------------
+# -- accumulation -----------------------------------------------------------------------------------------------
 
 
 def _sums(module: FileFacts, region: Region) -> Iterator[RunningSum]:
@@ -159,7 +159,7 @@ def _assigned(module: FileFacts, statement: cst.Assign, region: Region) -> Runni
 
 
 def _is_first_value(choice: cst.IfExp, target: Node) -> bool:
-    """Whether the test asks if there is nothing yet: `total is None`."""
+    """Whether the test is true before the first value: `total is None`."""
     return _asks_if_none(choice.test, dotted(target))
 
 
@@ -174,7 +174,7 @@ def _asks_if_none(test: Node, name: str | None) -> bool:
 
 
 def _is_first(module: FileFacts, node: Node, name: str | None) -> bool:
-    """Whether a node stands where a total gets its first value: below `if total is None`."""
+    """Whether a node is in the branch in which a total gets its first value: below `if total is None`."""
     blocks = (above for above in module.tree.ancestors(node) if isinstance(above, cst.If))
     return any(_asks_if_none(block.test, name) and module.tree.contains(block.body, node) for block in blocks)
 
@@ -317,7 +317,7 @@ def _kept_by_keeper(module: FileFacts, statement: cst.AugAssign | cst.Assign | c
 
 
 def _returned(module: FileFacts, value: Node) -> cst.Return | None:
-    """Where a function of the project returns what a variable holds."""
+    """Where a function of the project returns the value of a variable."""
     binding = module.names.definition(value) if isinstance(value, cst.Name) else None
     made = value if isinstance(value, cst.Call) else binding.value if binding is not None else None
     function = module.calls.callee(made) if isinstance(made, cst.Call) else None
@@ -326,7 +326,7 @@ def _returned(module: FileFacts, value: Node) -> cst.Return | None:
 
 
 def _is_kept_by(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool:
-    """Whether what a function accumulates outlives the passes that give it."""
+    """Whether the target of a function outlives the passes that call it."""
     region = given.region
     if not _knows_torch(module, given.call) or is_test(module.parsed(given.call).source.path):
         return False
@@ -392,7 +392,7 @@ def _kept_by_trainers(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _kept_beside_loss(module: FileFacts, function: cst.FunctionDef) -> Iterator[Suspicion]:
-    """What a trainer adds to an attribute of its own and what is part of the loss that it returns."""
+    """Values that a trainer adds to its own attribute and that are part of the loss it returns."""
     returned = (found.value for found in module.tree.own(function, cst.Return))
     losses = [loss for value in returned if value is not None for loss in _losses(value)]
     for statement in module.tree.own(function, cst.AugAssign, cst.Assign, cst.Expr):
@@ -511,7 +511,7 @@ def _lives_on(module: FileFacts, found: RunningSum) -> bool:
         starts = _starts_of_variable(module, owner, found)
     elif isinstance(owner, cst.Attribute) and dotted(owner.value) == "self":
         starts = _starts_of_attribute(module, owner.attr.value, found)
-    elif isinstance(owner, cst.Call):  # stats.entry("loss"), a method that returns what the object has
+    elif isinstance(owner, cst.Call):  # stats.entry("loss"), a method that returns an entry of the object
         starts = [
             start
             for origin in module.flow.of(owner).origins
@@ -529,9 +529,9 @@ def _lives_on(module: FileFacts, found: RunningSum) -> bool:
 
 
 def _starts_of_entry(module: FileFacts, node: Node) -> list[Node]:
-    """A value that is put into a dictionary, or what all known calls give for it.
+    """A value that is put into a dictionary, or the arguments of all known calls for it.
 
-    `None` adds nothing up, and a method that nobody calls puts nothing in.
+    `None` adds nothing up, and a method without callers puts nothing in.
     """
     given = None
     if isinstance(node, cst.Param):
@@ -627,7 +627,7 @@ def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
 
 
 def _has_first(module: FileFacts, found: RunningSum) -> bool:
-    """Whether a total that starts as `None` gets its first value where it is asked for."""
+    """Whether a total that starts as `None` gets its first value at the test for `None`."""
     name, home = dotted(found.owner), module.tree.home(found.statement)
     return isinstance(getattr(found.statement, "value", None), cst.IfExp) or any(
         _asks_if_none(block.test, name) for block in module.tree.own(home, cst.If)
@@ -652,7 +652,7 @@ def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
 
 
 def _empties(module: FileFacts, region: Node, owner: Node) -> bool:
-    """Whether a region calls what empties or detaches a variable or a part of it."""
+    """Whether a region calls a method that empties or detaches a variable or a part of it."""
     return any(
         called_name(call) in _EMPTIES
         and isinstance(call.func, cst.Attribute)

@@ -1,4 +1,4 @@
-"""TA214: a loss is computed in float16 and goes backward without a gradient scaler, so that small gradients become zero."""
+"""TA214: a loss is computed in float16 without a gradient scaler, so small gradients become zero."""
 
 from collections.abc import Iterator
 
@@ -65,7 +65,7 @@ def _is_recorded(module: FileFacts, call: cst.Call) -> bool:
 
 
 def _is_scaled_by_hand(module: FileFacts, backward: LoopEvent) -> bool:
-    """Whether a loss is multiplied by what is large, or is named a scale."""
+    """Whether a loss is multiplied by a large number, or by something named a scale."""
     for part in module.parts.of(backward.subject):
         if "scale" in (dotted(part) or "").lower():
             return True

@@ -1,4 +1,4 @@
-"""TA215: the state of a compiled, replicated or prepared model is saved under its wrapper's keys, and loaded without a wrapper."""
+"""TA215: the state of a wrapped model is saved under its wrapper's keys, and loaded without a wrapper."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

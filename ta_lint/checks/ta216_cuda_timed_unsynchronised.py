@@ -1,4 +1,4 @@
-"""TA216: the clock is read while the device still works, so that the time to launch the work is reported."""
+"""TA216: the clock is read while the device still works, so the time measured is that of the launch."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _CLOCKS = frozenset(
     f"time.{name}{suffix}" for name in ("time", "perf_counter", "monotonic") for suffix in ("", "_ns")
 )
 
-# What waits for the device, and what may.
+# Calls that wait for the device, and calls that may.
 _WAITS = frozenset(
     "all_gather all_reduce allclose any asnumpy barrier block_until_ready bool clip_grad_norm_ cpu elapsed_time equal "
     "float int item mark_step nonzero numpy print scale step_ synchronize tolist unique update wait".split()
@@ -79,7 +79,7 @@ def _is_call(node: Node, module: FileFacts) -> bool:
 
 
 def _timed(difference: cst.BinaryOperation, module: FileFacts) -> _Timed | None:
-    """The code between the two readings of a clock of which a difference is taken, if they are in one block."""
+    """The code between the two clock readings in a difference, if they are in one block."""
     start, end = _reading(difference.right, module), _reading(difference.left, module)
     if start is None or end is None or _is_compared(difference, module):
         return None

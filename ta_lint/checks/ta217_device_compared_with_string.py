@@ -1,15 +1,22 @@
-"""TA217: `device == "cuda"` is False for every `torch.device`, so that its branch never runs."""
+"""TA217: `device == "cuda"` is False for every `torch.device`, so its branch never runs."""
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import Edit, ProposedFix, call_method, wrap
 from ta_lint.syntax.tree import Node, literal_text
 
 KEYWORDS = ("*device*",)
 
+# What `torch.device` takes, and what people write for it.
+_DEVICE = regex(
+    r"(cpu|cuda|gpu|hip|hpu|ipu|maia|meta|mps|mtia|npu|privateuseone|tpu|vulkan|xla|xpu)(:\d+)?",
+    re.IGNORECASE,
+)
 _RESULTS = {cst.Equal: "False", cst.In: "False", cst.NotEqual: "True", cst.NotIn: "True"}
 
 
@@ -31,14 +38,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _texts(node: Node, is_membership: bool) -> list[str]:
-    """The strings that a device is compared with; empty if anything else is among them."""
+    """The names of devices that a value is compared with; empty if anything else is among them."""
     elements: list[Node] = [node]
     if is_membership:
         if not isinstance(node, (cst.Tuple, cst.List, cst.Set)):
             return []
         elements = [element.value for element in node.elements]
     texts = [literal_text(element) for element in elements]
-    return [text for text in texts if text is not None] if None not in texts else []
+    named = [text for text in texts if text is not None and _DEVICE.fullmatch(text)]
+    return named if len(named) == len(texts) else []
 
 
 def _fix(device: cst.BaseExpression, code: str, texts: list[str]) -> ProposedFix | None:

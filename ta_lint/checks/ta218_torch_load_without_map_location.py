@@ -1,4 +1,4 @@
-"""TA218: `torch.load` without `map_location` puts tensors on the device that they were saved from."""
+"""TA218: `torch.load` without `map_location` restores tensors to the device from which they were saved."""
 
 from collections.abc import Iterator
 

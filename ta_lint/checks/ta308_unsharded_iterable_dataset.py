@@ -64,7 +64,7 @@ def _has_workers(loader: LoaderCall, module: FileFacts) -> bool:
 
 
 def _may_divide(klass: cst.ClassDef, iterates: cst.FunctionDef, module: FileFacts) -> bool:
-    """Whether a class may give each worker a part, generate its samples, or never end."""
+    """Whether a class may split its samples among workers, generate them, or never end."""
     regions: list[Node] = [
         klass,
         iterates,

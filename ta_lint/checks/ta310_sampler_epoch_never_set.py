@@ -1,4 +1,4 @@
-"""TA310: a `DistributedSampler` without `set_epoch` shuffles each epoch alike."""
+"""TA310: a `DistributedSampler` without `set_epoch` shuffles every epoch in the same way."""
 
 from collections.abc import Iterator
 
@@ -91,7 +91,7 @@ def _epochs(found: LoaderLoop, sampler: Node, module: FileFacts) -> cst.For | No
 
 
 def _endless(found: LoaderLoop, module: FileFacts) -> cst.While | None:
-    """The `while True` of a generator that goes over a loader again and again, and of which code that trains takes batches."""
+    """The `while True` of a generator that restarts a loader endlessly, and from which training code takes batches."""
     home, above = module.tree.home(found.loop), next(iter(module.tree.loops(found.loop)), None)
     if not isinstance(home, cst.FunctionDef) or not isinstance(above, cst.While):
         return None

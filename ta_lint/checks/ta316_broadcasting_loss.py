@@ -65,7 +65,7 @@ def _spread(made: Node, target: Node, module: FileFacts) -> bool:
 
 
 def _written_out(module: FileFacts) -> list[cst.BinaryOperation]:
-    """The differences of which code takes the mean or sum of the squares or magnitudes: `((x - y) ** 2).mean()`."""
+    """Differences whose squares or magnitudes are averaged or summed: `((x - y) ** 2).mean()`."""
     found: dict[int, cst.BinaryOperation] = {}
     for call in module.tree.all(cst.Call):
         if called_name(call) not in _REDUCES:
@@ -82,7 +82,7 @@ def _written_out(module: FileFacts) -> list[cst.BinaryOperation]:
 
 
 def _averaged(module: FileFacts) -> Iterator[cst.BinaryOperation]:
-    """The differences of which code takes the mean as they are, as losses of policies do: `(alpha * log_p - q).mean()`."""
+    """Differences that are averaged directly, as in policy losses: `(alpha * log_p - q).mean()`."""
     for call in module.tree.all(cst.Call):
         operand = _operand(call, frozenset({"mean"}), module) if called_name(call) == "mean" else None
         if isinstance(operand, cst.BinaryOperation) and isinstance(operand.operator, cst.Subtract):

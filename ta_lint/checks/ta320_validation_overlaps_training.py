@@ -1,4 +1,4 @@
-"""TA320: what is evaluated is what is trained on."""
+"""TA320: a model is evaluated on its training data."""
 
 from collections.abc import Iterator
 
@@ -98,7 +98,7 @@ def _is_same(one: Node, other: Node, module: FileFacts) -> bool:
 
 
 def _is_assigned_once(one: Node, other: Node, module: FileFacts) -> bool:
-    """Whether both stand for one value, which is not made of random numbers."""
+    """Whether both refer to one value that does not come from random numbers."""
     origin = module.kinds.origin(one)
     if origin is not module.kinds.origin(other) and dotted(origin) != dotted(one):
         return False

@@ -1,4 +1,4 @@
-"""TA321: a transformer of scikit-learn is fitted to the test part after the training part."""
+"""TA321: a scikit-learn transformer is fitted to the test part, after the training part."""
 
 from collections.abc import Callable, Iterator
 

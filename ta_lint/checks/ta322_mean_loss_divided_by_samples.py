@@ -1,4 +1,4 @@
-"""TA322: the means of batches are added up and divided by the number of samples."""
+"""TA322: batch means are added up and divided by the number of samples."""
 
 from collections.abc import Iterator
 
@@ -51,7 +51,7 @@ def _is_of_single_samples(loader: Node, module: FileFacts) -> bool:
 
 
 def _fix(divisor: Node, loader: Node, module: FileFacts) -> ProposedFix | None:
-    """Divides by the number of batches, where the number of samples is not asked for by a name."""
+    """Divides by the number of batches, unless the number of samples has a name."""
     if not isinstance(divisor, cst.Call) or is_name(loader, "self"):
         return None
     return ProposedFix(

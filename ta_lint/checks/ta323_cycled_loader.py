@@ -1,4 +1,4 @@
-"""TA323: `itertools.cycle` repeats the batches of the first epoch for ever."""
+"""TA323: `itertools.cycle` repeats the batches of the first epoch forever."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def _trained_over(cycle: cst.Call, module: FileFacts) -> cst.For | cst.While | N
 
 
 def _taken(loop: cst.For | cst.While, module: FileFacts) -> list[Node]:
-    """What each pass of a loop takes an item of: what it goes over, calls `next` with, or gives a function of the project."""
+    """The iterables of a loop: what it iterates over, calls `next` on, or passes to a function of the project."""
     calls = [call for call in module.tree.own(loop, cst.Call) if module.tree.loops(call)[:1] == [loop]]
     taken: list[Node] = [call.args[0].value for call in calls if called_name(call) == "next" and call.args]
     taken += [arg.value for call in calls if module.calls.callee(call) is not None for arg in call.args]
@@ -45,12 +45,12 @@ def _taken(loop: cst.For | cst.While, module: FileFacts) -> list[Node]:
 
 
 def _outlives(loop: Node, cycle: cst.Call, module: FileFacts) -> bool:
-    """Whether a cycle is not made anew in each pass of a loop around the training loop, as in each epoch."""
+    """Whether no outer loop creates the cycle again in each pass, for example in each epoch."""
     return not any(module.tree.contains(outer, cycle) for outer in module.tree.loops(loop))
 
 
 def _leads_to(taken: Node, cycle: cst.Call, module: FileFacts) -> bool:
-    """Whether what a loop goes over, or takes the next of, is the cycle: through `iter`, `enumerate`, `islice`, `tqdm`."""
+    """Whether a loop iterates over the cycle, or calls `next` on it: through `iter`, `enumerate`, `islice`, `tqdm`."""
     origin = module.kinds.origin(taken)
     while isinstance(origin, cst.Call) and origin is not cycle and origin.args:
         if called_name(origin) not in ("iter", "enumerate", "islice", "tqdm"):

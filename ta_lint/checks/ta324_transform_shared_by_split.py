@@ -1,4 +1,4 @@
-"""TA324: subsets of one dataset are given a transform each, and both have the last one."""
+"""TA324: subsets of one dataset set a transform each, but share the last one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def _groups(module: FileFacts) -> Iterator[tuple[str, ...]]:
 
 
 def _own(names: tuple[str, ...], module: FileFacts) -> list[tuple[str, ...]]:
-    """The group, if there are several, and none of them is given a dataset of its own: `val.dataset = deepcopy(dataset)`."""
+    """The group, if there are several and none of them gets its own dataset: `val.dataset = deepcopy(dataset)`."""
     replaced = {
         dotted(item.target) for statement in module.tree.all(cst.Assign) for item in statement.targets
     }

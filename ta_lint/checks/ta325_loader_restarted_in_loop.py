@@ -1,4 +1,4 @@
-"""TA325: each step of training starts its loader anew for one batch."""
+"""TA325: each training step restarts its loader for one batch."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _begun(taking: cst.Call, loop: cst.For | cst.While, module: FileFacts) -> cst.Call | None:
-    """The call that makes the iterator of which one `next` takes all that is taken, in the same pass of a loop."""
+    """The call that creates an iterator from which a pass of the loop takes only one item by `next`."""
     given = taking.args[0].value
     begun = module.kinds.origin(given)
     if not isinstance(begun, cst.Call) or module.tree.loops(begun)[:1] != [loop]:
@@ -56,7 +56,7 @@ def _harm(begun: cst.Call, module: FileFacts) -> str | None:
 
 
 def _goes_over_what_it_is_given(function: cst.FunctionDef | None, module: FileFacts) -> bool:
-    """Whether a function is a generator that begins with `iter` of a parameter, or goes over one."""
+    """Whether a function is a generator that starts with `iter` of a parameter, or iterates over one."""
     if function is None or not module.tree.own(function, cst.Yield):
         return False
     over = [loop.iter for loop in module.tree.own(function, cst.For)]

@@ -1,4 +1,4 @@
-"""TA326: the loss of the last batch is reported, or decided by, as that of the epoch."""
+"""TA326: the loss of the last batch is reported, or used for decisions, as that of the epoch."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _goes_over_batches(loop: cst.For, module: FileFacts) -> bool:
-    """Whether a loop goes over a loader of several batches, or over what it trains on piece by piece."""
+    """Whether a loop iterates over a loader of several batches, or over its training data piece by piece."""
     loaders = module.loaders.behind(loop.iter)
     if loaders:
         sizes = [loader.given("batch_size") for loader in loaders]
@@ -87,7 +87,7 @@ def _is_loss(target: cst.Name, value: Node, loop: cst.For, module: FileFacts) ->
 
 
 def _is_collected(name: str, loop: cst.For, module: FileFacts) -> bool:
-    """Whether a loop adds up a variable, or hands it to what may: all calls but those that log it or ask it for its number."""
+    """Whether a loop adds up a variable, or passes it to a call that may: any that does not log it or read its number."""
     for mention in module.tree.within(loop.body, cst.Name):
         if mention.value != name:
             continue
@@ -117,7 +117,7 @@ def _is_handed_on(mention: cst.Name, statement: Node, module: FileFacts) -> bool
     return False
 
 
-# -- what is made of it after the loop ------------------------------------------------------------------------
+# -- its uses after the loop ----------------------------------------------------------------------------------
 
 
 def _told_after(

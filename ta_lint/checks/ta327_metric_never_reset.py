@@ -1,4 +1,4 @@
-"""TA327: a sum, or a metric, goes on over the epochs and is taken for that of one."""
+"""TA327: a sum or metric accumulates over the epochs, but is used as that of one epoch."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA328: every rank of a distributed run draws a split of its own."""
+"""TA328: every rank of a distributed run draws its own split."""
 
 from collections.abc import Iterator
 

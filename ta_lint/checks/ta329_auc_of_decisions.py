@@ -1,4 +1,4 @@
-"""TA329: the area under a curve is taken of decisions instead of scores."""
+"""TA329: the area under a curve is computed from decisions instead of scores."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ def _decisions(scores: Node, module: FileFacts) -> list[Node]:
 
 
 def _origins(scores: Node, module: FileFacts, depth: int = 3) -> list[Origin]:
-    """Where scores come from, through what only changes their container, and through lists that batches are put into."""
+    """The origins of scores, through calls that only change their container, and lists that collect batches."""
     found: list[Origin] = []
     for origin in module.flow.of(_unwrapped(scores, module)).origins:
         inner = _unwrapped(origin.node, module)
@@ -63,7 +63,7 @@ def _origins(scores: Node, module: FileFacts, depth: int = 3) -> list[Origin]:
 
 
 def _unwrapped(value: Node, module: FileFacts) -> Node:
-    """The value that an expression gives in another type: `mask` of `mask.long().numpy()`."""
+    """The value that an expression converts to another type: `mask` of `mask.long().numpy()`."""
     value = unwrapped(value, module.names)
     while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
         if value.func.attr.value not in _CASTS:

@@ -1,4 +1,4 @@
-"""TA330: statistics of all rows are fitted, and the rows are split after that."""
+"""TA330: a transformer is fitted to all rows before they are split."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _FITS = regex(
     r"PowerTransformer|KBinsDiscretizer)|decomposition\.(\w+\.)*[A-Z]\w*|impute\.(\w+\.)*[A-Z]\w*|"
     r"feature_selection\.(\w+\.)*[A-Z]\w*)"
 )
-# What gives the same rows in another container.
+# Calls that return the same rows in another container.
 _CASTS = frozenset(
     "array as_tensor asarray astype DataFrame double float FloatTensor from_numpy numpy Tensor tensor TensorDataset to "
     "to_numpy values".split()
@@ -73,7 +73,7 @@ def _inside(node: Node) -> Node | None:
 
 
 def _fit_of(call: cst.Call, module: FileFacts) -> Node | None:
-    """The call that fits a transformer to the rows that a call gives transformed."""
+    """The call that fits a transformer to the rows that a call returns transformed."""
     func = call.func
     if not isinstance(func, cst.Attribute) or not call.args or not _is_transformer(func.value, module):
         return None
@@ -101,7 +101,7 @@ def _is_transformer(node: Node, module: FileFacts) -> bool:
 
 
 def _is_part(rows: Node, module: FileFacts) -> bool:
-    """Whether rows are a part that a split has made before, by their name or by where they come from."""
+    """Whether rows are a part of an earlier split, by their name or their origin."""
     if is_for_training(dotted(rows)):
         return True
     calls = [origin.node for origin in module.flow.of(rows).origins if isinstance(origin.node, cst.Call)]

@@ -1,4 +1,4 @@
-"""TA331: the loader of an evaluation leaves out the samples of the last batch."""
+"""TA331: an evaluation loader drops the samples of its last batch."""
 
 from collections.abc import Iterator
 
@@ -38,5 +38,5 @@ def _evaluates(loader: LoaderCall, module: FileFacts) -> bool:
 
 
 def _compares_its_samples(loop: cst.For, module: FileFacts) -> bool:
-    """Whether the samples of a batch are told from each other, which makes the score one of the size of the batch."""
+    """Whether the samples of a batch are compared with each other, so the score depends on the batch size."""
     return any(module.qualified(call.func) == "torch.arange" for call in module.tree.within(loop, cst.Call))

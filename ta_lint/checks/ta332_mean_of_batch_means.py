@@ -1,4 +1,4 @@
-"""TA332: the means of batches are averaged, though the last batch of the loader is shorter than the others."""
+"""TA332: batch means are averaged although the last batch is shorter than the others."""
 
 from collections.abc import Iterator
 
@@ -64,6 +64,6 @@ def _is_mean(module: FileFacts, value: Node) -> bool:
 
 
 def _trains(module: FileFacts, added: list[Node]) -> bool:
-    """Whether a loop that adds up trains: its losses are those of different weights in any case."""
+    """Whether a loop that adds up also trains: its losses come from different weights anyway."""
     loops = [loop for value in added for loop in module.tree.loops(value)[:1]]
     return any(module.loops.trains(loop.body) for loop in loops)

@@ -49,7 +49,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _collects(container: Container, module: FileFacts) -> bool:
-    """Whether the class collects parameters of other objects than itself, so that an optimizer may get those of the elements."""
+    """Whether the class collects parameters of other objects, so an optimizer may get those of the elements."""
     return any(
         isinstance(call.func, cst.Attribute)
         and call.func.attr.value in ("named_parameters", "parameters")

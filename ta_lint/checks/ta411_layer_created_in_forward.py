@@ -1,4 +1,4 @@
-"""TA411: `forward`, or a method for it alone, creates a layer or parameter, so each call has a new, untrained one."""
+"""TA411: `forward`, or a method that only it calls, creates a layer or parameter, so each call has a new one."""
 
 from collections.abc import Iterator
 

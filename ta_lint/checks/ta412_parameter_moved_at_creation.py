@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _parameter(module: FileFacts, moved: Node) -> cst.Call | None:
-    """The call that makes a parameter: what is moved itself, or a local name that nothing else uses."""
+    """The call that creates a parameter: the moved value itself, or a local name that nothing else uses."""
     made = moved
     if isinstance(moved, cst.Name):
         bound = module.names.definition(moved)

@@ -32,10 +32,10 @@ _VIEWS = frozenset(
 _CHOOSES = frozenset("cuda device new requires_grad requires_grad_ to type_as".split())
 
 
-# Methods by which a class handles moves itself.
+# Methods with which a class handles moves itself.
 _MOVES = frozenset({"_apply", "cuda", "to"})
 
-# Containers that make a new parameter of a tensor: what trains that one does not train the tensor.
+# Containers that create a new parameter from a tensor: training it does not train the tensor.
 _COPIES = regex(r"torch\.nn\.Parameter(List|Dict)")
 
 _JOINS = regex(r"torch\.(cat|concat|hstack|stack|vstack)")
@@ -95,7 +95,7 @@ def _caches(module: FileFacts, klass: cst.ClassDef) -> Iterator[Suspicion]:
 
 
 def _is_made_on_device(module: FileFacts, value: Node) -> bool:
-    """Whether a call is told a device that is read from a tensor: `make_mask(n, device=x.device)`."""
+    """Whether a call gets a device that is read from a tensor: `make_mask(n, device=x.device)`."""
     given = argument(value, "device") if isinstance(value, cst.Call) else None
     origin = module.kinds.origin(given) if given is not None else None
     return isinstance(origin, cst.Attribute) and origin.attr.value == "device"

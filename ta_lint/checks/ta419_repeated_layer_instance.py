@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _given_again(module: FileFacts, call: cst.Call) -> str | None:
-    """The layer that a loop gives to a container in each pass, and that was made before it."""
+    """The layer that a loop adds to a container in each pass, and that was created before the loop."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _GROWS or not call.args:
         return None
     given, loops = call.args[-1].value, module.tree.loops(call)

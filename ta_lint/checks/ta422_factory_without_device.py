@@ -154,7 +154,7 @@ def _computed(node: Node, above: Node, module: FileFacts) -> Node | None:
 
 
 def _meets(use: Node, inputs: list[str], module: FileFacts) -> tuple[str, str] | None:
-    """What an expression shares its device with, and the input that this is computed from, or that its layer is given too."""
+    """The value that shares the device of an expression, and the input it is computed from, or that its layer gets too."""
     if not inputs:
         return None
     known = set(inputs)

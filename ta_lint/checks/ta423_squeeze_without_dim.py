@@ -11,7 +11,7 @@ KEYWORDS = ("squeeze", ("forward", "cat", "stack", "Module"))
 
 _NUMBERS = frozenset({"item", "tolist"})
 
-# What these return has a dimension for the tensors that they are given, or the batch dimension of these.
+# Their result has a dimension for the tensors that they join, or the batch dimension of these.
 _JOINS = frozenset({"torch.stack", "torch.cat", "torch.vstack"})
 
 # Methods whose result has the dimensions of the tensor.
@@ -40,7 +40,7 @@ def _is_in_forward(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _is_of_a_batch(receiver: Node, module: FileFacts) -> bool:
-    """Whether a tensor comes out of a layer of the class, or was put together of several tensors, at once or step by step."""
+    """Whether a tensor is the output of a layer of the class, or joins several tensors, at once or step by step."""
     if module.is_test:
         return False
     for _ in range(_DEPTH):

@@ -91,7 +91,7 @@ def _layer_with(parameter: cst.Attribute, module: FileFacts) -> cst.Call | None:
 def _tested(layer: Node, use: Node, module: FileFacts) -> cst.Call | None:
     """The test of a loop variable around its use that it is a linear layer or a convolution: `isinstance(layer, nn.Linear)`.
 
-    What a function is given may be given by `apply`, from wherever recording is off.
+    Arguments of a function may come from `apply`, called where recording is off.
     """
     name = dotted(layer)
     if not isinstance(layer, cst.Name) or not all(
@@ -113,7 +113,7 @@ def _tested(layer: Node, use: Node, module: FileFacts) -> cst.Call | None:
 
 
 def _loop_that_gives(name: cst.Name, change: Node, module: FileFacts) -> Node | None:
-    """The loop over parameters of which one is changed by its own gradient: `p -= rate * p.grad`."""
+    """The loop over parameters in which one is changed by its own gradient: `p -= rate * p.grad`."""
     path = f"{name.value}.grad"
     if not any(dotted(one) == path for one in module.tree.within(change, cst.Attribute)):
         return None

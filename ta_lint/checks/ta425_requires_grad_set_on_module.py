@@ -89,7 +89,7 @@ def _is_called(node: Node, module: FileFacts) -> bool:
 
 
 def _is_read(target: cst.Attribute, module: FileFacts) -> bool:
-    """Whether the attribute is a flag of the project's own: something in this file, or in that of the class, reads it, or a
+    """Whether the attribute is a custom flag: something in this file, or in that of the class, reads it, or a
     property defines it.
     """
     klass = module.kinds.class_of(target.value)

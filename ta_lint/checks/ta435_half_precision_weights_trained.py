@@ -1,4 +1,4 @@
-"""TA435: weights in half precision are stepped by a plain optimizer, so that small steps round to nothing."""
+"""TA435: a plain optimizer steps weights in half precision, so small steps round to nothing."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA436: a slow average of weights is kept in half precision, where its updates round away."""
+"""TA436: a moving average of weights is kept in half precision, where its updates round away."""
 
 from collections.abc import Iterator
 

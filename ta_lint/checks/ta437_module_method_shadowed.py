@@ -1,4 +1,4 @@
-"""TA437: an attribute or method of a model takes the name of a method of `nn.Module` that torch calls."""
+"""TA437: an attribute or method of a model hides a method of `nn.Module` that torch calls."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_another(module: FileFacts, method: cst.FunctionDef) -> bool:
-    """Whether a method cannot be what `nn.Module.train(mode)` is: by what it takes, and by what it calls."""
+    """Whether a method cannot replace `nn.Module.train(mode)`, judged by its arguments and its calls."""
     params = method.params
     if method.decorators or not isinstance(params.star_arg, (cst.MaybeSentinel, type(None))):
         return False
@@ -64,7 +64,7 @@ def _may_be_mode(param: cst.Param) -> bool:
 
 
 def _hands_on(module: FileFacts, method: cst.FunctionDef) -> bool:
-    """Whether a method sets modes all the same: `super().train(mode)`, or `.training`."""
+    """Whether a method sets modes nevertheless: `super().train(mode)`, or `.training`."""
     for call in module.tree.own(method, cst.Call):
         if called_name(call) == "train" and call.args:
             return True

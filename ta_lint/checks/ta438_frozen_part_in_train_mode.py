@@ -1,4 +1,4 @@
-"""TA438: `train()` covers a part whose parameters are frozen, and whose batch norms so move their statistics on."""
+"""TA438: `train()` reaches a part with frozen parameters, so its batch norms update their statistics."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA439: a parameter is asked whether it is a layer, which no parameter is."""
+"""TA439: `isinstance` tests whether a parameter is a layer, which is never true."""
 
 from collections.abc import Iterator
 

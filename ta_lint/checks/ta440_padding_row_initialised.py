@@ -1,4 +1,4 @@
-"""TA440: an initialiser fills the weights of an embedding with `padding_idx`, and nothing makes its row zero again."""
+"""TA440: an initialiser fills an embedding with `padding_idx`, and nothing sets the padding row to zero again."""
 
 from collections.abc import Iterator
 
@@ -88,7 +88,7 @@ def _is_own(module: FileFacts, call: cst.Call, made: cst.Call) -> bool:
 
 
 def _is_any_embedding(module: FileFacts, layer: cst.Name, filled: Node, made: cst.Call) -> bool:
-    """Whether `layer` stands for each embedding of the class that makes one: in the function that its `apply` calls."""
+    """Whether `layer` is each embedding of a class in turn: in the function that its `apply` calls."""
     home = module.tree.home(filled)
     owner = module.tree.enclosing(made, cst.ClassDef)
     if not isinstance(home, cst.FunctionDef) or owner is None:

@@ -1,4 +1,4 @@
-"""TA441: a layer with weights is a default argument, so that all models that are made with it share one."""
+"""TA441: a layer with weights is a default argument, so all models that use the default share it."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ def _has_weights(module: FileFacts, made: cst.Call) -> bool:
 
 
 def _keeps(module: FileFacts, function: cst.FunctionDef, name: str) -> bool:
-    """Whether what is made goes into an object: one that is constructed here, or that is built of it and returned."""
+    """Whether the layer goes into an object: one that is constructed here, or that is built from it and returned."""
     if isinstance(module.tree.home(function), cst.ClassDef) and function.name.value == "__init__":
         return any(
             _mentions(module, assign.value, name) for assign in module.tree.own(function, cst.Assign)

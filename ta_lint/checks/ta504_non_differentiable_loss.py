@@ -1,4 +1,4 @@
-"""TA504: the loss comes from a step function such as argmax: its gradient is zero or does not exist."""
+"""TA504: the loss comes from a piecewise constant function such as argmax: its gradient is zero or missing."""
 
 from collections.abc import Iterator
 

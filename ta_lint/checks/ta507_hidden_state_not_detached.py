@@ -54,7 +54,7 @@ def _carried(module: FileFacts, statement: cst.Assign, call: cst.Call, loop: Loo
 
 
 def _is_handed_on(module: FileFacts, name: cst.Name, arg: cst.Arg) -> bool:
-    """Whether a variable is passed as it is, alone or in a tuple: `hidden`, `(hidden, cell)`."""
+    """Whether a variable is passed unchanged, alone or in a tuple: `hidden`, `(hidden, cell)`."""
     above = module.tree.parent[name]
     return arg.value is name or isinstance(above, cst.Element)
 

@@ -55,7 +55,7 @@ def _suspicion(
 
 
 def _made_anew(module: FileFacts) -> Iterator[tuple[cst.Assign, cst.CompFor, Node]]:
-    """Lists of averages that a comprehension over themselves and the parameters makes anew.
+    """Lists of averages that a comprehension rebuilds from themselves and the parameters.
 
     `shadow = [d * s + (1 - d) * p for s, p in zip(shadow, model.parameters())]`
     """
@@ -74,7 +74,7 @@ def _made_anew(module: FileFacts) -> Iterator[tuple[cst.Assign, cst.CompFor, Nod
 
 
 def _zipped_with(loop: cst.CompFor, target: str | None) -> set[str]:
-    """The loop variables that are elements of the list which is made anew."""
+    """The loop variables that are elements of the list which is rebuilt."""
     iterable = loop.iter
     elements = loop.target.elements if isinstance(loop.target, cst.Tuple) else ()
     if target is None or not isinstance(iterable, cst.Call) or called_name(iterable) != "zip":

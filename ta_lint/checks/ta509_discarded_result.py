@@ -64,7 +64,7 @@ def _tensor(module: FileFacts, call: cst.Call) -> Node | None:
 
 
 def _may_change(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a function may write to a tensor that it is given: to `out`, or in place, if that is not certainly off."""
+    """Whether a function may write to its argument: to `out`, or in place, if that is not certainly off."""
     name = (module.qualified(call.func) or "").rpartition(".")[2]
     in_place = argument(call, "inplace", _INPLACE.get(name))
     is_off = in_place is None or module.boolean(in_place) is False

@@ -1,4 +1,4 @@
-"""TA520: softmax, log_softmax or argmax over the one output of a layer: the result is the same for every sample."""
+"""TA520: softmax, log_softmax or argmax over a layer's only output: the result is the same for every sample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,10 +93,10 @@ def _is_method(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _is_single(applied: _Applied, module: FileFacts) -> bool:
-    """Whether it certainly is over the one output of a layer.
+    """Whether it is certainly over a layer's only output.
 
-    Dimension 1 of the output of a linear layer may as well be that of the steps of a sequence, whose scores are normalised by
-    right: it counts where the tensor is known to have two dimensions, or what is computed goes into a loss.
+    Dimension 1 of a linear layer's output may also be the steps of a sequence, over which scores are rightly
+    normalised: it counts if the tensor is known to have two dimensions, or the result goes into a loss.
     """
     if applied.dim not in (-1, 1):
         return False
@@ -114,7 +114,7 @@ def _is_single(applied: _Applied, module: FileFacts) -> bool:
 
 
 def _goes_into_a_loss(applied: _Applied, module: FileFacts) -> bool:
-    """Whether a loss is given the result, or, beside an argmax, the same outputs."""
+    """Whether a loss gets the result, or, beside an argmax, the same outputs."""
     own = set(module.flow.of(applied.operand).origins)
     for call in module.tree.all(cst.Call):
         called = module.qualified(call.func)

@@ -1,4 +1,4 @@
-"""TA521: the target of a value is computed by the network that learns it, and a gradient flows into the target too."""
+"""TA521: a value's target comes from the network that learns it, and a gradient flows into the target too."""
 
 from collections.abc import Iterator
 
@@ -55,7 +55,7 @@ def _is_bootstrap(module: FileFacts, residual: Residual, term: Term) -> bool:
 
 
 def _trained(module: FileFacts, residual: Residual, term: Term) -> cst.Call | None:
-    """The call of a network in a term that gets a gradient, where the other side is what this network says."""
+    """The call of a network in a term with a gradient, if the other side is an output of this network."""
     if any(_is_detached_somewhere(module, side) for side in residual.sides):
         return None
     reached = {call for side in residual.sides for call in module.gradients.of(side).into}

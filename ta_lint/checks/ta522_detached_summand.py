@@ -1,4 +1,4 @@
-"""TA522: a term of a loss is detached, so that nothing is trained on it."""
+"""TA522: a term of a loss is detached, so it trains nothing."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _losses(module: FileFacts) -> Iterator[Node]:
-    """What backward passes start from: the values of `backward`, and what a Lightning `training_step` returns."""
+    """Losses: the values on which `backward` is called, and the results of a Lightning `training_step`."""
     for loss in module.gradients.losses:
         yield loss.value
     yield from returned_losses(module.tree, module.classes)
@@ -69,7 +69,7 @@ def _cut(module: FileFacts, term: Node) -> Node | None:
 
 
 def _is_parameter(module: FileFacts, node: Node) -> bool:
-    """Whether a value is what a loop over the parameters of a model gives."""
+    """Whether a value is the loop variable of a loop over a model's parameters."""
     loops = [origin.node for origin in module.flow.of(node).origins]
     return any(
         isinstance(loop, (cst.For, cst.CompFor))

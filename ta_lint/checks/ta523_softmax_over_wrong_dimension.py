@@ -1,4 +1,4 @@
-"""TA523: softmax over the batch: what goes into a loss by classes, or into an argmax over them, depends on the other samples."""
+"""TA523: softmax over the batch before a loss or argmax over classes: a sample's scores depend on the others."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _used_by_class(module: FileFacts) -> Iterator[tuple[Output, cst.Call]]:
-    """What goes into a loss or a choice whose classes certainly are along dimension 1."""
+    """The input of a loss or a choice whose classes are certainly along dimension 1."""
     for criterion, function in _LOSSES:
         for call, output in module.loss_inputs(criterion, function):
             if _takes_a_batch(call, module):

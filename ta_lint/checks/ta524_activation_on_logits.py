@@ -1,4 +1,4 @@
-"""TA524: ReLU as the last step before a softmax: no class can score below 0."""
+"""TA524: ReLU directly before a softmax: no class can score below 0."""
 
 from collections.abc import Iterator
 

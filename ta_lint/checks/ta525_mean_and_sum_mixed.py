@@ -1,4 +1,4 @@
-"""TA525: one term of a loss is a mean over all elements, and another a sum over them."""
+"""TA525: one term of a loss is a mean over all elements, another a sum."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA540: an episode that its time limit cuts off is learnt as one that ended."""
+"""TA540: an episode cut off by its time limit is trained on as one that ended."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _flag(module: FileFacts, step: cst.Call) -> Node | None:
-    """The flag of both ends that a step of an environment gives; None if the program also uses one of them alone."""
+    """The joined flag of an environment's step; None if the program also uses one of the two flags alone."""
     above = module.tree.parent[step]
     target = above.targets[0].target if isinstance(above, cst.Assign) and above.value is step else None
     names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else []
@@ -74,7 +74,7 @@ def _flag(module: FileFacts, step: cst.Call) -> Node | None:
 
 
 def _join_of(module: FileFacts, mention: cst.Name, both: tuple[str, str]) -> Node | None:
-    """`terminated or truncated`, of which a mention is one side."""
+    """`terminated or truncated`, if a mention is one side of it."""
     for above in module.tree.ancestors(mention):
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             return None
@@ -90,7 +90,7 @@ def _is_logged(module: FileFacts, mention: Node) -> bool:
 
 
 def _is_kept(module: FileFacts, node: Node, depth: int = _DEPTH) -> bool:
-    """Whether a flag, in whatever form, is given away, put into a collection, or masks a product."""
+    """Whether a flag, in any form, is passed on, put into a collection, or masks a product."""
     while True:
         above = module.tree.parent[node]
         match above:
@@ -117,7 +117,7 @@ def _is_kept(module: FileFacts, node: Node, depth: int = _DEPTH) -> bool:
 
 
 def _is_kept_in(module: FileFacts, collection: Node) -> bool:
-    """Whether a collection in which the flag stands is given away or bound, and not returned or bound to names."""
+    """Whether a collection with the flag is passed on or stored, and not returned or unpacked to names."""
     above = module.tree.parent[collection]
     return not isinstance(above, (cst.Return, cst.AssignTarget, cst.Comparison, cst.Yield))
 
@@ -136,7 +136,7 @@ def _is_target_kept(module: FileFacts, target: Node, depth: int) -> bool:
 
 
 def _mask(module: FileFacts) -> Node | None:
-    """The flag that masks what is bootstrapped, in this file or, if it has no such sum, in another one of the program."""
+    """The flag that masks the bootstrap, in this file or, if it has no such sum, in another one of the program."""
     found = _mask_in(module)
     if not module.discounting.sums:
         for root in module.names.beside("gamma", "GAMMA", "discount", "discount_factor", "gammas") or ():

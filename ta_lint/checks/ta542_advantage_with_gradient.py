@@ -1,4 +1,4 @@
-"""TA542: the weight of a log-probability carries a gradient, so that the loss of the actor trains what computes it."""
+"""TA542: the weight of a log-probability carries a gradient, so the actor's loss also trains the critic."""
 
 import re
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ def _is_difference(module: FileFacts, node: Node, frame: Frame | None, depth: in
 
 
 def _parts(made: Node) -> list[Node]:
-    """What a value has its sign from: the sides of a sum or a quotient, and what a method is called on."""
+    """The values that decide a sign: the sides of a sum or a quotient, and the object of a method."""
     if isinstance(made, cst.BinaryOperation):
         return [made.left] if isinstance(made.operator, cst.Divide) else [made.left, made.right]
     if isinstance(made, cst.UnaryOperation):

@@ -1,4 +1,4 @@
-"""TA543: discounted returns are summed from the first reward on, and hold the rewards of the past."""
+"""TA543: discounted returns are summed from the first reward on, so they contain past rewards."""
 
 import re
 from collections.abc import Iterator
@@ -47,13 +47,13 @@ def _put(module: FileFacts, loop: cst.For, path: str | None) -> cst.Call | None:
 
 
 def _are_rewards(module: FileFacts, loop: cst.For, reward: cst.Name) -> bool:
-    """Whether the loop goes over rewards by name: theirs, or that of what it takes of them."""
+    """Whether the loop iterates over rewards, by their name or that of its loop variable."""
     names = module.tree.within(loop.iter, cst.Name)
     return any(_REWARD.search(name.value) for name in (reward, *names))
 
 
 def _turns(module: FileFacts, loop: cst.For, put: cst.Call) -> bool:
-    """Whether anything around turns an order round, or uses the sums for a scale alone."""
+    """Whether nearby code reverses an order, or uses the sums only for a scale."""
     home = module.tree.home(loop)
     for name in module.tree.within(home, cst.Name):
         if name.value in _TURNS:
@@ -70,7 +70,7 @@ def _turns(module: FileFacts, loop: cst.For, put: cst.Call) -> bool:
 
 
 def _is_foreign(module: FileFacts, node: Node) -> bool:
-    """Whether a function of unknown order gives what is looped over."""
+    """Whether the iterable comes from a function of unknown order."""
     if isinstance(node, cst.Param):
         return False
     return (

@@ -1,4 +1,4 @@
-"""TA545: the loss of a policy grows with its entropy, so that exploration is punished."""
+"""TA545: the loss of a policy grows with its entropy, which punishes exploration."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA546: an advantage is normalised before it becomes the target of the critic by the addition of values."""
+"""TA546: an advantage is normalised before the values are added to make the critic's target."""
 
 import re
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ def _mentions(module: FileFacts, node: Node, pattern: re.Pattern[str]) -> bool:
 
 
 def _outermost(origin: Origin) -> Node:
-    """The call that leads to where a value is made, or what makes it."""
+    """The call that leads to the creation of a value, or the expression that creates it."""
     node, frame = origin.node, origin.frame
     while frame is not None:
         node, frame = frame.call, frame.outer

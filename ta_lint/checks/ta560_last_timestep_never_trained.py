@@ -1,4 +1,4 @@
-"""TA560: the last timestep of a schedule is never drawn, with which sampling begins."""
+"""TA560: the last timestep of a schedule is never drawn, although sampling starts with it."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _end(call: cst.Call) -> cst.BaseExpression | None:
-    """The upper end of what a call draws, which it leaves out."""
+    """The upper end of a draw, which is excluded."""
     high = argument(call, "high", 1)
     placed = [arg for arg in call.args if arg.keyword is None]
     if high is None or isinstance(high, cst.Tuple):
@@ -59,7 +59,7 @@ def _one_more(node: Node) -> cst.BaseExpression | None:
 
 
 def _is_length_of_schedule(module: FileFacts, length: Node) -> bool:
-    """Whether a number is that of timesteps: by its name, as the length of a schedule, or as one is laid out by it."""
+    """Whether a number counts timesteps: by its name, as a schedule's length, or because a schedule is built from it."""
     if isinstance(length, cst.Call):
         held = length.args[0].value if called_name(length) == "len" and length.args else None
         return held is not None and _SCHEDULE.fullmatch(_last(held)) is not None
@@ -95,7 +95,7 @@ def _has_one_more(module: FileFacts, length: Node) -> bool:
 
 
 def _is_moved_on(module: FileFacts, call: cst.Call) -> bool:
-    """Whether one is added to what is drawn, there or later."""
+    """Whether one is added to the drawn number, there or later."""
     statement = module.tree.statement(call)
     sums = module.tree.own(module.tree.home(call), cst.BinaryOperation, cst.AugAssign)
     name = _last(statement.targets[0].target) if isinstance(statement, cst.Assign) else ""

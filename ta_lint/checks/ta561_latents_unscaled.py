@@ -19,7 +19,7 @@ _NOISES = frozenset({"add_noise", "q_sample"})
 _DENOISER = regex(r"_?(\w+_)?unet(_\w+)?", re.IGNORECASE)
 _DRAWS = frozenset({"sample", "mode"})
 
-# What leaves the scale of latents what it is.
+# Calls that do not change the scale of latents.
 _KEEPS = frozenset(
     "clone contiguous cpu cuda detach double expand flatten float half permute repeat repeat_interleave requires_grad_ reshape "
     "squeeze to type unsqueeze view".split()

@@ -31,7 +31,7 @@ _COMPUTES_GRADIENTS = regex(
     r"torch\.(autograd|func|utils\.checkpoint|optim|distributed)\..*|builtins\.(exec|eval)"
 )
 
-# Names of functions that may compute gradients or make a step, and of what only takes note of them.
+# Names of functions that may compute gradients or make a step, and of those that only log them.
 _COMPUTES = regex(r"back|grad|(?<!_)train|fit|step|update|optimi|closure|learn", re.IGNORECASE)
 _REPORTS = regex(
     r"(^|[._])(\w*bar|\w*meters?|tqdm|progress|metrics?|writer|log\w*|wandb|tracker|stats?|timer|\w*sched\w*|ema|extend|save\w*|"
@@ -258,7 +258,7 @@ def _forward(backward: LoopEvent, module: FileFacts) -> cst.Call | None:
 
 
 def _is_after_backward(step: StepCall, module: FileFacts) -> bool:
-    """Whether something before a step, in its pass, goes back or may do so."""
+    """Whether something before a step, in its pass, runs or may run a backward pass."""
     for statement in module.tree.preceding(step.call):
         if isinstance(statement, LOOPS) and module.tree.contains(statement, step.call):
             return False
@@ -283,7 +283,7 @@ def _has_what_is_used(step: StepCall, backward: LoopEvent, module: FileFacts) ->
 
 
 def _is_of_variable(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a call may run a model: it is of a variable, or of an attribute of `self` that is no method."""
+    """Whether a call may run a model: it calls a variable, or an attribute of `self` that is not a method."""
     if isinstance(call.func, cst.Name):
         return any(binding.how in ("param", "assign") for binding in module.names.bindings(call.func))
     return attribute_of_self(call.func) is not None and module.calls.callee(call) is None

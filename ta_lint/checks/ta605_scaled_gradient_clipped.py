@@ -22,7 +22,7 @@ _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
 _CLAMPS = ("clamp", "clamp_", "clip", "clip_")
 
 
-# Where frameworks are told the precision, and which words may mean float16; a setting may mean anything.
+# Where frameworks get the precision, and the words that may mean float16; a setting may mean anything.
 _PRECISIONS = {Preparer.ACCELERATE: "mixed_precision", Preparer.FABRIC: "precision"}
 _FLOAT16 = ("fp16", "16-mixed", "16")
 _OF_ACCELERATE = frozenset({"clip_grad_norm_", "clip_grad_value_"})
@@ -81,7 +81,7 @@ def _of_framework(paths: list[tuple[ExecutionPath, int]], module: FileFacts) -> 
 
 
 def _may_scale(backward: cst.Call, module: FileFacts) -> bool:
-    """Whether a backward pass is that of an object made for float16, or for what a setting says."""
+    """Whether a backward pass belongs to an object created for float16, or for a precision from a setting."""
     preparer = module.preparing.backwards_by(backward)
     option = _PRECISIONS.get(preparer) if preparer is not None else None
     if option is None or not isinstance(backward.func, cst.Attribute):
@@ -146,7 +146,7 @@ def _clipped_by_hooks(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _clip_in_hook(module: FileFacts, hook: cst.BaseExpression) -> cst.Call | None:
-    """The call by which a hook clips the gradient that it is given, if it returns no other."""
+    """The call with which a hook clips its gradient, if it returns no other."""
     if isinstance(hook, cst.Lambda):
         params, results = hook.params.params, [hook.body]
     else:
@@ -184,7 +184,7 @@ def _is_parameter(module: FileFacts, node: Node) -> bool:
 
 
 def _scaled_step(module: FileFacts, hook: cst.Call) -> LoopEvent | None:
-    """The step of a scaler, if all that goes back in the files that have the model is scaled."""
+    """The step of a scaler, if every loss in the files that have the model is scaled."""
     home = module.tree.home(hook)
     sites = module.calls_in_loop.sites(home) if isinstance(home, cst.FunctionDef) else []
     roots = dict.fromkeys([module.tree.root, *(module.tree.root_of(site) for site in sites)])

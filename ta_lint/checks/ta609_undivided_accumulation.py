@@ -106,7 +106,7 @@ def _is_loss_a_sum(module: FileFacts, backward: LoopEvent, accumulation: Accumul
 
 
 def _sums(module: FileFacts, call: cst.Call) -> bool | None:
-    """Whether a call computes a sum over the batch, by what it or its criterion is told; None if it is not known."""
+    """Whether a call computes a sum over the batch, by its or its criterion's arguments; None if not known."""
     function = module.calls.callee(call)
     if function is not None:
         return any(map(_is_told_to_sum, module.tree.within(function, cst.Call)))
@@ -119,7 +119,7 @@ def _sums(module: FileFacts, call: cst.Call) -> bool | None:
 
 
 def _is_told_to_sum(call: cst.Call) -> bool:
-    """Whether arguments ask for a sum, or for what is not said here."""
+    """Whether arguments ask for a sum, or for an unknown reduction."""
     reduction, averaged = argument(call, "reduction"), argument(call, "size_average")
     return (reduction is not None and literal_text(reduction) not in ("mean", "batchmean")) or (
         averaged is not None and not is_name(averaged, "True")
@@ -127,7 +127,7 @@ def _is_told_to_sum(call: cst.Call) -> bool:
 
 
 def _may_divide(module: FileFacts, node: Node, accumulation: Accumulation) -> bool:
-    """Whether a node divides by the count, or may do so out of sight."""
+    """Whether a node divides by the count, or may do so in unknown code."""
     if isinstance(node, cst.BinaryOperation):
         number = module.number(accumulation.count)
         return isinstance(node.operator, cst.Divide) and module.number(node.right) in (None, number)

@@ -293,7 +293,7 @@ def _holds_once(module: FileFacts, test: Node, loop: _Region) -> bool:
 
 
 def _counts_inside(module: FileFacts, name: cst.Name, loop: _Region) -> bool:
-    """Whether a name counts the iterations of a loop inside this one, which begins anew in each iteration."""
+    """Whether a name counts the iterations of a loop inside this one, which restarts in each iteration."""
     return any(
         binding.how == "for" and binding.node is not loop and module.tree.contains(loop.body, binding.node)
         for binding in module.names.bindings(name)

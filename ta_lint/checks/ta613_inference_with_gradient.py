@@ -17,7 +17,7 @@ _HANDLES = frozenset(
     "apply cpu cuda eval get half load_state_dict parameters requires_grad_ state_dict to train type".split()
 )
 
-# Methods by which a model is used, and those by which it is trained.
+# Methods that use a model, and those that train it.
 _INFERS = frozenset({"generate", "infer", "inference", "predict", "sample", "synthesize"})
 _TRAINS = regex(r"^forward$|train|loss")
 
@@ -64,7 +64,7 @@ def _held_by_objects(module: FileFacts) -> Iterator[Suspicion]:
         methods = module.classes.methods(klass)
         init = methods.get("__init__")
         if init is None or not all(is_name(base.value, "object") for base in klass.bases):
-            continue  # what it derives from may differentiate, as attacks do
+            continue  # its base may differentiate, as attacks do
         if module.evaluations.trains(klass.body):
             continue
         for name, assign in module.classes.assignments(klass):
@@ -168,7 +168,7 @@ def _is_trained_through(module: FileFacts, method: cst.FunctionDef) -> bool:
 
 
 def _own_inference(module: FileFacts, seen: set[Node]) -> Iterator[Suspicion]:
-    """Methods by which a module puts itself into evaluation mode and runs itself: nobody trains through these."""
+    """Methods in which a module puts itself into evaluation mode and runs itself: nothing trains through these."""
     for switch in module.tree.all(cst.Call):
         if called_name(switch) != "eval" or not _is_self(module, switch.func):
             continue

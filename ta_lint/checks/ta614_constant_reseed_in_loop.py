@@ -44,7 +44,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _helped(module: FileFacts, call: cst.Call) -> Iterator[tuple[cst.Call, Node]]:
-    """The calls of a function that seeds with what it is given, each with that seed."""
+    """The calls of a function that seeds with its argument, each with that seed."""
     home, seed = module.tree.home(call), call.args[0].value
     parameter = module.kinds.origin(seed)
     if not isinstance(home, cst.FunctionDef) or not isinstance(parameter, cst.Param):
@@ -88,7 +88,7 @@ def _is_sometimes(module: FileFacts, call: cst.Call, loop: Loop) -> bool:
 
 
 def _starts_anew(module: FileFacts, loop: Loop) -> bool:
-    """Whether a loop builds what it trains, to compare seeds, folds or learning rates from equal starts."""
+    """Whether a loop builds the model it trains, to compare seeds, folds or learning rates from equal starts."""
     tree = module.tree
     reached = module.loops.reach(loop)
     calls = [call for node in reached for call in tree.within(node, cst.Call)]

@@ -67,7 +67,7 @@ def _copied(state: cst.Call, module: FileFacts) -> ProposedFix | None:
     )
 
 
-# -- what is kept ---------------------------------------------------------------------------------------------
+# -- the kept state ---------------------------------------------------------------------------------------------
 
 
 def _kept(module: FileFacts, call: cst.Call) -> KeptState | None:
@@ -236,7 +236,7 @@ def _takes(call: cst.Call, model: str) -> bool:
     return receiver in (model, owner) and called_name(call) != "train"  # `model.train()` sets the mode
 
 
-# -- what becomes of it ---------------------------------------------------------------------------------------
+# -- its uses ---------------------------------------------------------------------------------------------------
 
 
 def _uses(module: FileFacts, kept: KeptState) -> list[Target]:
@@ -294,7 +294,7 @@ def _calls_around(module: FileFacts, node: Node) -> Iterator[cst.Call]:
 
 
 def _is_returned(module: FileFacts, use: Node) -> bool:
-    """Whether a statement returns a node as it is, alone or in a tuple."""
+    """Whether a statement returns a node unchanged, alone or in a tuple."""
     above = module.tree.parent[use]
     while isinstance(above, (cst.Tuple, cst.Element, cst.Dict, cst.DictElement)):
         above = module.tree.parent[above]

@@ -1,4 +1,4 @@
-"""TA620: an optimizer is built for training, and nothing ever steps it."""
+"""TA620: an optimizer is built for training, but nothing ever steps it."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _steps_by_hand(module: FileFacts, made: cst.Call, uses: Uses) -> bool:
-    """Whether code reads gradients, or the parameters of the groups, and may do itself what a step does."""
+    """Whether code reads gradients, or the parameters of the groups, and so may make the step itself."""
     if any(one.attr.value == "grad" for one in module.tree.within(module.tree.home(made), cst.Attribute)):
         return True
     return any(

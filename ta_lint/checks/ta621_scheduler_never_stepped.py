@@ -1,4 +1,4 @@
-"""TA621: a learning rate schedule is built and nothing ever steps it."""
+"""TA621: a learning rate schedule is built, but nothing ever steps it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA622: gradients are clipped after each backward pass of an accumulation, so that their sum is cut again and again."""
+"""TA622: gradients are clipped after each backward pass of an accumulation, so their sum is cut repeatedly."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ def _follows_a_backward(module: FileFacts, loop: Loop, clip: LoopEvent) -> bool:
 
 
 def _is_conditional(module: FileFacts, clip: LoopEvent, loop: Loop) -> bool:
-    """Whether a condition that may come true in some passes alone lets it clip."""
+    """Whether a condition that may hold only in some passes guards the clipping."""
     above = (one for one in module.tree.ancestors(clip.place) if isinstance(one, cst.If))
     return any(module.tree.contains(loop.body, one) and module.loops.changes(one.test, loop) for one in above)
 
@@ -84,7 +84,7 @@ def _accumulating(module: FileFacts, clip: cst.Call) -> cst.With | None:
 
 
 def _asks_for_sync(module: FileFacts, node: Node) -> bool:
-    """Whether a node is a branch that may run for some micro-batches alone."""
+    """Whether a node is a branch that may run only for some micro-batches."""
     return isinstance(node, (cst.If, cst.IfExp)) and any(
         "sync_gradients" in name.value or "step" in name.value
         for name in module.tree.within(node.test, cst.Name)

@@ -55,13 +55,13 @@ def _counted_loaders(length: Node, module: FileFacts) -> set[str]:
 
 
 def _counts_batches(counted: Node, module: FileFacts) -> bool:
-    """Whether what is counted is a loader, by where it comes from or what it is called."""
+    """Whether the counted object is a loader, by its origin or its name."""
     name = (dotted(counted) or "").rpartition(".")[2].lower()
     return bool(module.loaders.behind(counted)) or "loader" in name or name.endswith("_dl")
 
 
 def _is_product(length: Node, module: FileFacts) -> bool:
-    """Whether a number of steps is batches times epochs, and nothing divides it or asks how many go to a step."""
+    """Whether a number of steps is batches times epochs, not divided, and without a number of batches per step."""
     for part in module.parts.of(length):
         operations = module.tree.within(part, cst.BinaryOperation)
         names = [node for node in module.tree.within(part, cst.Name) if "accum" in node.value.lower()]

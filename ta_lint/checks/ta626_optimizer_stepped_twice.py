@@ -1,4 +1,4 @@
-"""TA626: one optimizer steps twice along the same gradients."""
+"""TA626: an optimizer steps twice with the same gradients."""
 
 from collections.abc import Iterator
 

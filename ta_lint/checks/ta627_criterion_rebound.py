@@ -1,4 +1,4 @@
-"""TA627: in a loop, a name of a loss function is bound to the loss that it computes, so that the next pass calls a tensor."""
+"""TA627: a loop assigns the loss to the name of the loss function, so the next pass calls a tensor."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA628: a count or a best score is saved in a checkpoint, and the code that resumes never reads it."""
+"""TA628: a count or a best score is saved in a checkpoint, but the code that resumes never reads it."""
 
 import re
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _is_state(value: Node) -> bool:
 
 
 def _is_read(module: FileFacts, key: str) -> bool:
-    """Whether a key stands anywhere but as a key of a dictionary."""
+    """Whether a key appears anywhere except as a key of a dictionary."""
     tree = module.tree
     return any(
         literal_text(text) == key

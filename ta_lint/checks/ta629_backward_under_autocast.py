@@ -1,4 +1,4 @@
-"""TA629: a backward pass runs inside of `autocast`, which torch advises against."""
+"""TA629: a backward pass runs inside `autocast`, which torch advises against."""
 
 from collections.abc import Iterator
 

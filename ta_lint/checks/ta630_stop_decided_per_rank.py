@@ -1,4 +1,4 @@
-"""TA630: a rank leaves the training loop by its own loss, patience or clock, and the others wait for it."""
+"""TA630: a rank leaves the training loop by its own loss, patience or clock, and the others wait."""
 
 from collections.abc import Iterator
 
@@ -48,7 +48,7 @@ def _exits(module: FileFacts) -> Iterator[tuple[Node, Loop]]:
 
 
 def _tests(leaving: Node, loop: Loop, module: FileFacts) -> list[Node]:
-    """The conditions within a loop by which it is left, the innermost first."""
+    """The conditions within a loop that end it, the innermost first."""
     if isinstance(loop, cst.While) and leaving is loop.test:
         return [loop.test]
     found: list[Node] = []
@@ -63,7 +63,7 @@ def _tests(leaving: Node, loop: Loop, module: FileFacts) -> list[Node]:
 
 
 def _parting(leaving: Node, loop: Loop, tests: list[Node], module: FileFacts) -> Node | None:
-    """The condition by which some ranks leave and others do not; None where they leave together, or may."""
+    """The condition under which only some ranks leave; None if they leave together, or may."""
     guard = _guard(leaving, loop, module)
     if guard is not None:
         others = (_guard(other, loop, module) for other, left in _exits(module) if left is loop)

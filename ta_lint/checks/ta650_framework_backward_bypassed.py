@@ -60,7 +60,7 @@ def _step_along(path: ExecutionPath, index: int) -> LoopEvent | None:
 
 
 def _owner(step: LoopEvent, module: FileFacts) -> PrepareCall | None:
-    """The call that has prepared what steps: an optimizer, or the engine of DeepSpeed."""
+    """The call that prepared the stepped object: an optimizer, or the engine of DeepSpeed."""
     return module.preparing.of(step.subject)
 
 
@@ -149,12 +149,12 @@ def _backward_before(path: ExecutionPath, index: int) -> LoopEvent | None:
 
 
 def _is_optimizer(event: LoopEvent, module: FileFacts) -> bool:
-    """Whether what steps is the second of what `deepspeed.initialize` returns, and not the engine."""
+    """Whether the stepped object is the second result of `deepspeed.initialize`, and not the engine."""
     return all(origin.path == (1,) for origin in module.flow.of(event.subject).tensors)
 
 
 def _is_never_prepared(event: LoopEvent, module: FileFacts) -> bool:
-    """Whether an optimizer is certainly one that the program makes and gives to no framework."""
+    """Whether the program certainly creates an optimizer and passes it to no framework."""
     origins = [origin.node for origin in module.flow.of(event.subject).tensors]
     if not origins or not all(_makes_optimizer(node, module) for node in origins):
         return False
@@ -169,7 +169,7 @@ def _makes_optimizer(node: Node, module: FileFacts) -> bool:
 
 
 def _may_prepare(call: cst.Call, made: list[Node], module: FileFacts) -> bool:
-    """Whether a call may prepare one of these: it is given what comes from one, or does not show what it is given."""
+    """Whether a call may prepare one of these: it gets a value from one, or does not show its arguments."""
     name = called_name(call) or ""
     if not ("prepare" in name or "setup" in name):
         return False

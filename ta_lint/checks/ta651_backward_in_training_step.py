@@ -1,4 +1,4 @@
-"""TA651: the training step of a Lightning module runs a backward pass, or a step, that its mode of optimization does not expect."""
+"""TA651: a Lightning training step runs a backward pass or step that its optimization mode does not expect."""
 
 from collections.abc import Iterator
 
@@ -135,7 +135,7 @@ def _returns_a_value(module: FileFacts, hook: cst.FunctionDef) -> bool:
 
 
 def _may_go_back(module: FileFacts, klass: cst.ClassDef, functions: list[cst.FunctionDef]) -> bool:
-    """Whether a backward pass may run in a module's classes, or in code that is given the module or its optimizers."""
+    """Whether a backward pass may run in a module's classes, or in code that gets the module or its optimizers."""
     for one in module.lightning.lineage(klass) or ():
         named = (called_name(call) or "" for call in module.tree.within(one, cst.Call))
         if any("backward" in name for name in named):

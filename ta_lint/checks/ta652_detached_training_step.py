@@ -1,4 +1,4 @@
-"""TA652: the training step of a Lightning module returns a loss without its graph, and Lightning has nothing to go back through."""
+"""TA652: a Lightning training step returns a loss without its graph, so Lightning cannot train with it."""
 
 from collections.abc import Iterator, Sequence
 

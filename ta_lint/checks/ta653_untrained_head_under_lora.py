@@ -1,4 +1,4 @@
-"""TA653: the new head of a classifier is frozen, as its adapters' configuration does not name it."""
+"""TA653: the new head of a classifier is frozen because the configuration of its adapters does not name it."""
 
 from collections.abc import Iterator
 

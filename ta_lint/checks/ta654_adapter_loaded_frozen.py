@@ -1,4 +1,4 @@
-"""TA654: an adapter that PEFT loads frozen, as it does by default, is given to what trains it."""
+"""TA654: an adapter is trained although PEFT loads it frozen by default."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def _program(module: FileFacts) -> list[FileFacts]:
 
 
 def _trained(module: FileFacts) -> Iterator[tuple[cst.Call, Node]]:
-    """The calls that made the models which a file trains, each with what trains it."""
+    """The calls that created the models which a file trains, each with its trainer or optimizer."""
     for trainer in module.trainers.made:
         uses = module.whereabouts.uses(trainer)
         if module.trainers.given(trainer, "peft_config").origins or (

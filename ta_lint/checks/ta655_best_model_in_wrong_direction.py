@@ -1,4 +1,4 @@
-"""TA655: the best model is looked for among the lowest accuracies, or the highest error rates."""
+"""TA655: the best model is chosen by the lowest accuracy or the highest error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def _callbacks(module: FileFacts) -> list[cst.Call]:
 
 
 def _of_callback(module: FileFacts, call: cst.Call) -> _Choice | None:
-    """What a callback of Lightning keeps; None if that is not in sight, or if it keeps all or nothing."""
+    """The metric and direction of a Lightning callback; None if not known, or if it keeps all or nothing."""
     is_stop = (module.qualified(call.func) or "").endswith("EarlyStopping")
     monitor = _string(module, module.flow.argument(call, "monitor", 0 if is_stop else 2))
     mode = module.flow.argument(call, "mode", 4 if is_stop else -1)
@@ -85,7 +85,7 @@ def _of_callback(module: FileFacts, call: cst.Call) -> _Choice | None:
 
 
 def _of_settings(module: FileFacts, call: cst.Call) -> _Choice | None:
-    """What a trainer of transformers keeps; None if that is not in sight."""
+    """The metric and direction of a transformers trainer; None if not known."""
     metric = _string(module, module.flow.argument(call, "metric_for_best_model", -1))
     if metric is None:
         return None

@@ -1,4 +1,4 @@
-"""TA656: the collator of a causal language model masks tokens, as it does by default."""
+"""TA656: the collator of a causal language model masks tokens, which is its default."""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ def _is_set_later(module: FileFacts) -> bool:
 
 
 def _is_for_causal_model(module: FileFacts, call: cst.Call) -> bool:
-    """Whether the model that is trained on the collator's batches is causal: that of its trainer, else all of the program."""
+    """Whether the model trained on the collator's batches is causal: that of its trainer, else all of the program."""
     models = [
         module.trainers.given(trainer, "model")
         for trainer in module.trainers.made
@@ -61,7 +61,7 @@ def _makes(module: FileFacts, call: cst.Call, value: Value) -> bool:
 
 
 def _is_causal(module: FileFacts, model: Value) -> bool | None:
-    """Whether a model predicts the next token; None if its class is not in sight."""
+    """Whether a model predicts the next token; None if its class is not known."""
     names = {_class_name(module, one.node) for one in model.origins if not one.path}
     if names and all(name is not None and _CAUSAL.fullmatch(name) for name in names):
         return True

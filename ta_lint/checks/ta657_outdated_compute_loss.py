@@ -1,4 +1,4 @@
-"""TA657: a `compute_loss` of a trainer that does not take `num_items_in_batch`, which every step gives it."""
+"""TA657: a trainer's `compute_loss` does not accept `num_items_in_batch`, which every step passes."""
 
 from collections.abc import Iterator
 

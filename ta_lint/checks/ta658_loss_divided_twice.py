@@ -1,4 +1,4 @@
-"""TA658: a loss is divided by the number of accumulated batches, and the framework that runs the backward pass divides it again."""
+"""TA658: a loss is divided by the number of accumulated batches, and the framework divides it again."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def _under_accelerate(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_setting_of_accelerator(module: FileFacts, receiver: Node, number: Node) -> bool:
-    """Whether a number is that of the batches that an accelerator accumulates."""
+    """Whether a number counts the batches that an accelerator accumulates."""
     name = dotted(receiver) or ""
     is_accelerator = name.rpartition(".")[2] in PREPARER_NAMES and "fabric" not in name
     if is_accelerator and dotted(number) == f"{name}.{_OF_ACCELERATE}":
@@ -72,7 +72,7 @@ def _under_lightning(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _divisions(module: FileFacts, loss: Node) -> Iterator[tuple[Node, Node]]:
-    """Where a loss, or the entry of a dictionary, is last divided on every way to it, and by what."""
+    """Where a loss, or a dictionary entry, is last divided on every path to it, and by what."""
     origins = module.flow.of(loss).origins
     if any(isinstance(origin.node, cst.Dict) for origin in origins):
         origins = module.flow.of(loss, ("loss",)).origins

@@ -1,4 +1,4 @@
-"""TA659: Lightning steps a schedule once per epoch whose length is in steps, so that it never leaves its first part."""
+"""TA659: Lightning steps a schedule with a length in steps once per epoch, so it never leaves its first part."""
 
 from collections.abc import Iterator
 

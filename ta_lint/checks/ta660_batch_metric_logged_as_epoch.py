@@ -1,4 +1,4 @@
-"""TA660: a Lightning module logs the F1, AUC or the like of each batch, and its mean over the batches passes for that of the epoch."""
+"""TA660: a Lightning module logs the F1, AUC or similar of each batch, whose mean is not that of the epoch."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ AROUND = (("lightning", "pytorch_lightning"), ("torchmetrics", "sklearn", "metri
 
 _EVALUATING = ("validation_step", "test_step")
 
-# Metrics of which that of a whole is no mean of those of its parts, as classes of torchmetrics and as functions.
+# Metrics whose value for a whole is not the mean over its parts, as torchmetrics classes and as functions.
 _AVERAGED = r"(F1|FBeta|Precision|Recall|Specificity|Dice|JaccardIndex)"
 _ALWAYS = r"(AUROC|ROC|AveragePrecision|CohenKappa|MatthewsCorrCoef|CalibrationError)"
 _TASK = r"(Binary|Multiclass|Multilabel)?"
@@ -48,7 +48,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _logged(module: FileFacts, call: cst.Call, is_evaluation: bool) -> Suspicion | None:
-    """What is wrong with a call that logs, if the hook that it runs in logs by epoch unless told otherwise."""
+    """The problem of a call that logs, if its hook logs by epoch by default."""
     name = attribute_of_self(call.func)
     if name not in ("log", "log_dict") or spreads(call) or argument(call, "reduce_fx") is not None:
         return None
@@ -69,7 +69,7 @@ def _related(module: FileFacts, value: Node, call: cst.Call) -> tuple[tuple[Node
 
 
 def _values(module: FileFacts, given: Node) -> Iterator[Node]:
-    """What may be logged: a value, or those of a dictionary."""
+    """The logged values: a value, or those of a dictionary."""
     for origin in module.flow.of(given).origins:
         if isinstance(origin.node, cst.Dict):
             for element in origin.node.elements:
@@ -118,7 +118,7 @@ def _objects(module: FileFacts, called: Node) -> Iterator[cst.Call]:
 
 
 def _is_micro(module: FileFacts, metric: str, made: cst.Call) -> bool:
-    """Whether a metric may count all samples alike, as those over several classes do if nothing else is said."""
+    """Whether a metric may weight all samples equally, the default for several classes."""
     name = _last(metric).lower()
     if not _MAY_BE_MICRO.search(name) or name.startswith("binary") or metric.startswith("sklearn."):
         return False

@@ -1,4 +1,4 @@
-"""TA661: a metric under Accelerate counts the samples that fill the last batch, or weighs batches of different sizes alike."""
+"""TA661: a metric under Accelerate counts duplicates in the last batch, or weights short batches like full ones."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ AROUND = (("Accelerator", "accelerate"), "*prepare*")
 
 _REDUCTIONS = frozenset({"mean", "sum"})
 _LOOPS_OVER = frozenset({"enumerate", "tqdm"})
-# Names and options by which a program cuts off what fills the last batch, or has none.
+# Names and options with which a program removes the duplicates of the last batch, or has none.
 _CUTS = ("remainder", "samples_seen", "even_batches", "end_of_dataloader", "drop_last")
 
 
@@ -124,7 +124,7 @@ def _is_of_batch(value: cst.BaseExpression, loop: cst.For, module: FileFacts) ->
 
 
 def _is_cut(call: cst.Call, module: FileFacts) -> bool:
-    """Whether code around a call may cut off what fills the last batch: `predictions[:len(dataset)]`."""
+    """Whether code around a call may remove the duplicates of the last batch: `predictions[:len(dataset)]`."""
     names = (name.value for name in module.tree.all(cst.Name))
     if any(word in name for name in names for word in _CUTS):
         return True

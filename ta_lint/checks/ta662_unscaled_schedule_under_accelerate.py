@@ -1,4 +1,4 @@
-"""TA662: a schedule that Accelerate has prepared steps once for each process, and is laid out for the steps of one."""
+"""TA662: a schedule prepared by Accelerate steps once per process, but its length is that of one process."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from ta_lint.syntax.tree import Node, dotted
 KEYWORDS = (("prepare", "prepare_scheduler"),)
 AROUND = (("Accelerator", "accelerate"), ("lr_scheduler", "*schedule*"))
 
-# Words by which an expression takes the number of processes into account, and a program steps once for all of them.
+# Words with which an expression uses the number of processes, or a program steps once for all of them.
 _PROCESSES = ("process", "world", "replica", "gpu", "device", "rank")
 _ONCE = ("split_batches", "step_scheduler_with_optimizer")
 
@@ -44,7 +44,7 @@ def _steps_once(module: FileFacts) -> bool:
 
 
 def _schedules(prepared: PrepareCall, module: FileFacts) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
-    """The schedules among what is prepared, each with its length."""
+    """The schedules among the prepared objects, each with its length."""
     for given in prepared.given:
         for origin in module.flow.of(given).tensors if given is not None else ():
             node = origin.node
@@ -106,5 +106,5 @@ def _end_of_loop(length: Node, module: FileFacts) -> cst.If | None:
 
 
 def _means_same(one: Node, other: Node, module: FileFacts) -> bool:
-    """Whether two mentions stand in one function, so that an equal name means an equal number."""
+    """Whether two mentions are in one function, so that an equal name means an equal number."""
     return module.tree.home(one) is module.tree.home(other)

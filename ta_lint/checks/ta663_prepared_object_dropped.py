@@ -1,4 +1,4 @@
-"""TA663: what `prepare` or `setup` returns is dropped, or taken in another order, and training goes on with the bare objects."""
+"""TA663: the results of `prepare` or `setup` are dropped or unpacked in another order, and training ignores them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA664: `accelerator.accumulate(...)` with an `Accelerator` that was not told over how many batches: it never accumulates."""
+"""TA664: `accelerator.accumulate(...)` of an `Accelerator` without a number of batches: it never accumulates."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA665: a block trains two prepared models and names one in `accumulate`, or gives it a list: the others reduce in each micro-batch."""
+"""TA665: a block trains prepared models that `accumulate` does not name, or that it gets as a list."""
 
 from collections.abc import Iterator
 
@@ -115,7 +115,7 @@ def _models_in(params: Node, module: FileFacts) -> Iterator[Node]:
 
 
 def _trained(block: cst.With, module: FileFacts) -> Iterator[cst.BaseExpression]:
-    """The expressions for what may be a model that runs in a block with gradients: called, or given to a function that is shown."""
+    """The expressions that may be a model running in a block with gradients: called, or passed to a known function."""
     for call in module.tree.within(block.body, cst.Call):
         if module.recording.records(call) is False:
             continue

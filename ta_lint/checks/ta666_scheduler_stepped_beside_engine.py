@@ -1,4 +1,4 @@
-"""TA666: a schedule is stepped by hand although Lightning, DeepSpeed or the Trainer got it and steps it too."""
+"""TA666: a schedule is stepped by hand although Lightning, DeepSpeed or the Trainer steps it too."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""TA667: a trainer evaluates a model whose `forward` names no labels, so that there is no loss and there are no metrics."""
+"""TA667: a trainer evaluates a model whose `forward` names no labels, so it computes no loss and no metrics."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _evaluates(module: FileFacts, trainer: cst.Call) -> bool:
-    """Whether a trainer evaluates as that of transformers does, with settings that name no labels."""
+    """Whether a trainer evaluates like that of transformers, with settings that name no labels."""
     trainers = module.trainers
     held_out = trainers.given(trainer, "eval_dataset").origins
     names = trainers.option(trainer, "label_names")

@@ -1,4 +1,4 @@
-"""TA668: a collator, or a loss, reads a column that the trainer has removed, as `forward` of the model does not name it."""
+"""TA668: a collator or loss reads a column that the trainer removed because the model's `forward` does not name it."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""TA671: a score function of Ignite gives a loss as it is, so that the worst is kept and training stops as it gets better."""
+"""TA671: an Ignite score function returns the loss itself, so the worst model is kept and training stops too early."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA672: Ignite stops, or keeps the best, by a score of the training's last batch, or of the training set."""
+"""TA672: Ignite stops, or keeps the best model, by a score of the last training batch or of the training set."""
 
 from collections.abc import Iterator
 
@@ -25,10 +25,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             read = _read(module, handler)
             if read is not None and not _is_meant(module, attachment, read):
                 what = "the last minibatch" if read == "output" else "the training set"
-                message = f"this `{name}` goes by {what}; attach it to the evaluator of the validation set"
+                message = f"this `{name}` scores {what}; attach it to the evaluator of the validation set"
                 yield Suspicion(attachment.call, message)
         elif (both := _runs_on_both(module, attachment.engine)) is not None:
-            message = f"this `{name}` also goes by the training set, which its evaluator runs on too"
+            message = f"this `{name}` also scores the training set, on which its evaluator runs too"
             yield Suspicion(attachment.call, message, ((both, "the run on the training set"),))
 
 
@@ -45,7 +45,7 @@ def _is_of_trainer(module: FileFacts, attachment: Attachment, handler: ScoredHan
 
 
 def _read(module: FileFacts, handler: ScoredHandler) -> str | None:
-    """What a score function reads of the state of the engine that it is given: its `output`, or the name of a metric."""
+    """What a score function reads from the state of its engine: its `output`, or the name of a metric."""
     if handler.score is None:
         return None
     params = handler.score.params.params
@@ -64,7 +64,7 @@ def _read(module: FileFacts, handler: ScoredHandler) -> str | None:
 
 
 def _is_meant(module: FileFacts, attachment: Attachment, read: str) -> bool:
-    """Whether there may be nothing better to go by: a GAN, no evaluator, or an evaluator's metrics in the trainer's state."""
+    """Whether there may be no better score: a GAN, no evaluator, or an evaluator's metrics in the trainer's state."""
     origin = module.kinds.origin(attachment.engine)
     for call, function in module.ignite.engines:
         if call is origin:

@@ -1,4 +1,4 @@
-"""TA673: an Ignite engine trains a model that an evaluator has left in evaluation mode, as nothing calls `train()`."""
+"""TA673: an Ignite engine trains a model that an evaluator left in evaluation mode."""
 
 from collections.abc import Iterator
 
@@ -74,7 +74,7 @@ def _is_same(module: FileFacts, one: Node, other: Node) -> bool:
 
 
 def _sets_mode(module: FileFacts, engine: cst.Call, function: cst.FunctionDef) -> bool:
-    """Whether code sets a training mode again and again: anywhere but where the engine is made, or at the top of the file."""
+    """Whether code sets a training mode repeatedly: not just where the engine is created, or at the top of the file."""
     if any(called_name(call) == "train" for call in module.tree.within(function, cst.Call)):
         return True
     once = {module.tree.home(engine), module.tree.root}

@@ -73,7 +73,7 @@ def _is_of_lightning_1(module: FileFacts, klass: cst.ClassDef) -> bool:
 
 
 def _is_used(module: FileFacts, klass: cst.ClassDef, name: str) -> bool:
-    """Whether code calls a method of a class by itself, or gives it another name."""
+    """Whether code calls a method of a class directly, or gives it another name."""
     elsewhere = module.classes.mentions_elsewhere(klass, name)
     if elsewhere is None:
         return True
@@ -93,5 +93,5 @@ def _is_value(module: FileFacts, name: cst.Name) -> bool:
 
 
 def _is_inherited(module: FileFacts, node: Node) -> bool:
-    """Whether a method only calls what it overrides: `super().on_epoch_end()`."""
+    """Whether a method only calls the one it overrides: `super().on_epoch_end()`."""
     return isinstance(node, cst.Attribute) and module.code(node.value).startswith("super(")

@@ -1,4 +1,4 @@
-"""TA702: code from a hub runs without a pinned revision: whatever its repository contains on that day."""
+"""TA702: code from a hub runs without a pinned revision."""
 
 from collections.abc import Iterator
 

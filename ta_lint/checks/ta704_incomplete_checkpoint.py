@@ -138,7 +138,7 @@ def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterat
 def _scheduler_left_out(
     loaded: LoadCall, saved: list[SavedDict], reported: set[Node], module: FileFacts
 ) -> Iterator[Suspicion]:
-    """Schedulers that the code is given and steps, and that a checkpoint leaves out which an optimizer goes on from."""
+    """Schedulers that the code receives and steps, but that a checkpoint with an optimizer's state leaves out."""
     for one in saved:
         pair = next((key for key in one.entries if _restores_optimizer(key, loaded, one, module)), None)
         keys = " ".join((*one.entries, *loaded.reads)).lower()
@@ -154,7 +154,7 @@ def _scheduler_left_out(
 
 
 def _keeps_scheduler(module: FileFacts) -> bool:
-    """Whether the file asks any scheduler for its state."""
+    """Whether the file reads the state of any scheduler."""
     return any(
         called_name(call) == "state_dict"
         and isinstance(call.func, cst.Attribute)
@@ -164,7 +164,7 @@ def _keeps_scheduler(module: FileFacts) -> bool:
 
 
 def _restores_optimizer(key: str, loaded: LoadCall, saved: SavedDict, module: FileFacts) -> bool:
-    """Whether an optimizer loads the state that a checkpoint has under a key, as only training that goes on needs it."""
+    """Whether an optimizer loads the state under a checkpoint's key, which only continued training needs."""
     if module.checkpoints.role(saved.entries[key]) != "optimizer":
         return False
     restored = (module.checkpoints.restored(read) for read in loaded.reads.get(key, ()))
@@ -172,7 +172,7 @@ def _restores_optimizer(key: str, loaded: LoadCall, saved: SavedDict, module: Fi
 
 
 def _step_of_given_scheduler(saved: SavedDict, module: FileFacts) -> cst.Call | None:
-    """The step, in the class or function that saves, of a scheduler that others make; None if it is told where it is."""
+    """The step, in the class or function that saves, of a scheduler from elsewhere; None if it gets the epoch."""
     around = module.tree.enclosing(saved.node, cst.ClassDef) or module.tree.home(saved.node)
     found: cst.Call | None = None
     for call in module.tree.within(around, cst.Call):
@@ -188,14 +188,14 @@ def _step_of_given_scheduler(saved: SavedDict, module: FileFacts) -> cst.Call | 
 
 
 def _is_told(step: cst.Call) -> bool:
-    """Whether a step is given nothing but the epoch or step that it is for."""
+    """Whether a step gets only its epoch or step number."""
     return len(step.args) == 1 and _COUNT.search(dotted(step.args[0].value) or "count") is not None
 
 
 def _left_out_of_objects(module: FileFacts) -> Iterator[Suspicion]:
-    """Schedulers that are stepped where an object is made that saves and loads an optimizer, and that it is not given.
+    """Schedulers that are stepped, but not passed to an object created there that saves and loads an optimizer.
 
-    Such a checkpoint holds the objects themselves, or wrappers of them, and `torch.distributed.checkpoint` asks these for their state.
+    Such a checkpoint holds the objects or their wrappers, and `torch.distributed.checkpoint` reads their state.
     """
     dicts = list(
         dict.fromkeys(
@@ -225,7 +225,7 @@ def _left_out_of_objects(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _model_alone(module: FileFacts) -> Iterator[Suspicion]:
-    """Models whose state alone is saved and loaded, where the same condition says at which step the loop goes on."""
+    """Models of which only the state is saved and loaded, under the condition that sets where the loop continues."""
     saved = {path: call for call in module.calls_to("torch.save") if (path := _saved_model(call)) is not None}
     if not saved or any(_keeps_state(call, module) for call in module.tree.all(cst.Call)):
         return
@@ -251,7 +251,7 @@ def _saved_model(call: cst.Call) -> str | None:
 
 
 def _keeps_state(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a call asks for a state of anything but a model."""
+    """Whether a call reads the state of anything but a model."""
     if called_name(call) != "state_dict" or not isinstance(call.func, cst.Attribute):
         return False
     return module.checkpoints.role_of(call.func.value) is not None or "opt" in module.code(call.func).lower()
@@ -276,7 +276,7 @@ def _goes_on_beside(load: cst.Call, module: FileFacts) -> bool:
 
 
 def _starts_range(name: str, module: FileFacts) -> bool:
-    """Whether a variable of this name is the start of a `range` that a loop that trains goes over."""
+    """Whether a variable of this name is the start of the `range` of a training loop."""
     return bool(name) and any(
         _is_range(loop.iter)
         and any(part.value == name for part in module.tree.within(loop.iter.args[0], cst.Name))  # type: ignore[attr-defined]
@@ -335,7 +335,7 @@ def _moved_scheduler(module: FileFacts) -> cst.Call | None:
 
 
 def _only_counts(name: str, made: cst.Call, module: FileFacts) -> bool:
-    """Whether code uses a scheduler for single steps alone, and gives no epoch."""
+    """Whether code only steps a scheduler, without an epoch."""
     last = name.rpartition(".")[2]
     steps: list[cst.Call] = []
     for use in module.tree.all(cst.Attribute):

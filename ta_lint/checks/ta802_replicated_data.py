@@ -48,7 +48,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _left_unprepared(module: FileFacts) -> Iterator[Suspicion]:
-    """Loaders that train a model which Accelerate or Fabric has prepared, and that neither is given."""
+    """Loaders that train a model prepared by Accelerate or Fabric, but that neither prepares."""
     for loader in module.loaders.all:
         if not _gives_all(loader, module) or module.ranks.only_main(loader.call):
             continue
@@ -61,7 +61,7 @@ def _left_unprepared(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _goes_over(loop: cst.For, loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a loop certainly goes over a loader as it was made."""
+    """Whether a loop certainly iterates over an unchanged loader."""
     iterable = loop.iter
     while isinstance(iterable, cst.Call) and iterable.args and called_name(iterable) in ("enumerate", "tqdm"):
         iterable = iterable.args[0].value
@@ -79,7 +79,7 @@ def _trained_in(loop: cst.For, module: FileFacts) -> PrepareCall | None:
 
 
 def _may_be_prepared(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a call that prepares is given a loader, or does not show what it is given."""
+    """Whether a preparing call gets a loader, or does not show its arguments."""
     calls = [
         call
         for call in module.tree.all(cst.Call)
@@ -93,7 +93,7 @@ def _may_be_prepared(loader: LoaderCall, module: FileFacts) -> bool:
 
 
 def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:
-    """The calls that replicate a model among the ranks, in this file or in that of a loop, if neither splits data."""
+    """The calls that replicate a model on the ranks, in this file or in that of a loop, if neither splits data."""
     if _SPLITS.search(module.parsed(loop).source.text):
         return []
     roots = dict.fromkeys([module.tree.root, module.tree.root_of(loop)])
@@ -102,7 +102,7 @@ def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:
 
 
 def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a loader certainly goes over a whole dataset on every rank."""
+    """Whether a loader certainly iterates over a whole dataset on every rank."""
     if loader.spreads or any(_is_given(loader.given(name)) for name in ("sampler", "batch_sampler")):
         return False
     given = loader.given("dataset")

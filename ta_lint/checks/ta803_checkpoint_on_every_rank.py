@@ -14,10 +14,10 @@ from ta_lint.syntax.tree import Node, argument, dotted, spreads
 KEYWORDS = ("save",)
 AROUND = (("init_process_group", "DistributedDataParallel"),)
 
-# Parts that make a path differ between ranks, and targets that are no file shared between ranks.
+# Parts that make a path differ between ranks, and targets that ranks do not share as a file.
 _OWN = regex(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)
 
-_PARTS = 40  # of a path; a path with more parts is taken for a rank's own
+_PARTS = 40  # of a path; a path with more parts counts as a rank's own
 
 # A condition with one of these may hold on one rank only.
 _ASKS = regex(
@@ -26,7 +26,7 @@ _ASKS = regex(
 )
 _CALLERS_DEEP = 3
 
-# Here all ranks save together, or the workers are no ranks.
+# Here all ranks save together, or the workers are not ranks.
 _TOGETHER = regex(
     r"save_on_each_node|StateDictType|get_model_state_dict|torch\.distributed\.checkpoint|init_rpc|deepspeed|"
     r"ZeroRedundancyOptimizer|sharded_state_dict"

@@ -50,13 +50,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _forwards(module: FileFacts) -> Iterator[Suspicion]:
-    """Forward passes that gather parameters or send buffers, and that the main process alone runs."""
+    """Forward passes that gather parameters or send buffers, but that only the main process runs."""
     for call in module.tree.all(cst.Call):
-        wrapping = _waits_in_forward(call, module)
-        guards = module.ranks.guards(call) if wrapping is not None else []
-        if wrapping is None or not guards or not guards[0].main:
-            continue
-        if not any(_others_may_join(call, guard, module) for guard in guards):
+        guards = module.ranks.guards(call)
+        wrapping = _waits_in_forward(call, module) if guards and guards[0].main else None
+        if wrapping is not None and not any(_others_may_join(call, guard, module) for guard in guards):
             message = f"`{module.code(call.func)}` is wrapped: its forward pass waits for all ranks, and one alone runs it"
             related = ((wrapping, "wrapped here"), (guards[0].test, "here the ranks part"))
             yield Suspicion(call, message, related)

@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("*backward", "step", ("range", "trange"))
 
-# Experience just gathered by a policy is no data set, nor is a text read in windows that carry a state.
+# Experience just gathered by a policy is not a data set, nor is a text read in windows that carry a state.
 _REINFORCES = regex(
     r"\b(gym|gymnasium|envs?|rollouts?|advantages?|replay\w*|policy|actor|critic|trajector\w+)\b"
 )

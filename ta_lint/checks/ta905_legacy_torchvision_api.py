@@ -174,7 +174,7 @@ def _renamed(call: cst.Call, qualified: str, module: FileFacts) -> Iterator[Susp
 
 
 def _mentions(module: FileFacts) -> Iterator[Suspicion]:
-    """`v2.ToTensor` where it is handed on or kept, and its import where nothing calls what was imported."""
+    """`v2.ToTensor` if it is passed on or stored, and its import if nothing calls it."""
     if module.targets_before(2, 1):
         return
     named = (attribute for attribute in module.tree.all(cst.Attribute) if attribute.attr.value == "ToTensor")

@@ -1,4 +1,4 @@
-"""TA906: `Variable(x)` has been a plain tensor since PyTorch 0.4, cut off from its graph."""
+"""TA906: since PyTorch 0.4, `Variable(x)` returns a plain tensor that is cut off from the graph."""
 
 from collections.abc import Callable, Iterator
 
@@ -40,7 +40,7 @@ _FILLS = frozenset("detach_ fill_ normal_ random_ requires_grad_ resize_ uniform
 
 
 class _Variables:
-    """What the file does to the tensor of each variable; asked once for all mentions of a variable."""
+    """What the file does to the tensor of each variable; computed once for all mentions of a variable."""
 
     def __init__(self, module: FileFacts) -> None:
         self._module = module

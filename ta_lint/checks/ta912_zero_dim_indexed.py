@@ -1,4 +1,4 @@
-"""TA912: an index into a loss or a sum, which is a single number without dimensions, raises since torch 0.5."""
+"""TA912: an index into a loss or a sum, a single number without dimensions, raises from torch 0.5 on."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,12 +17,12 @@ KEYWORDS = (("data", "item", "*loss*"),)
 # Operations on a number that keep its value.
 _SAME = frozenset("clone contiguous cpu cuda detach double float half numpy".split())
 
-# Reductions to a number where no argument says otherwise: what any array, tensor or series gives has no dimension either.
+# Reductions to a number unless an argument says otherwise, for any array, tensor or series.
 _REDUCTIONS = frozenset("max mean median min norm prod std sum var".split())
 
 _SUMS = (cst.BinaryOperation, cst.AugAssign, cst.UnaryOperation)
 
-# Methods that leave a number what it is, and those that are known to be of tensors, and may do anything to its shape.
+# Methods that keep a number a number, and those of tensors that may change its shape.
 _KEEPS = ELEMENTWISE | {"div", "mul", "neg", "pow"}
 _OF_TENSORS = TENSOR_METHODS | _REDUCTIONS | {"new", "new_tensor", "new_zeros"}
 
@@ -79,11 +79,11 @@ class _Numbers:
         self._open: set[Node] = set()
 
     def has(self, node: Node, is_of_tensor: bool) -> bool:
-        """Whether a value certainly is one. Of a tensor, shown by `.data`, less has to be known: what goes backward by itself."""
+        """Whether a value certainly is one. For a tensor, shown by `.data`, it is enough that `backward()` is called on it."""
         return self._module.shapes.shape(node) == () or (is_of_tensor and self._is_number(node))
 
     def _is_number(self, node: Node) -> bool:
-        """Whether a value is one on each way that leads to it, but for what comes round a loop."""
+        """Whether a value is one on each path that leads to it, except around a loop."""
         origins = [one for one in self._module.flow.of(node).tensors if one.node not in self._open]
         return bool(origins) and all(map(self._is_made_so, origins))
 
@@ -113,7 +113,7 @@ class _Numbers:
         return call in self._losses or dotted(call.func) in self._criteria
 
     def _may_be_loss(self, call: cst.Call) -> bool:
-        """Whether only the function can tell what a call returns: no function of torch, and no method of tensors."""
+        """Whether only the function decides what a call returns: not a torch function, and not a tensor method."""
         is_method = isinstance(call.func, cst.Attribute) and call.func.attr.value in _OF_TENSORS
         return self._module.qualified(call.func) is None and not is_method
 

@@ -1,4 +1,4 @@
-"""TA913: `iter(loader).next()` is the method of Python 2, which iterators have no more."""
+"""TA913: `iter(loader).next()` is the method of Python 2, which iterators no longer have."""
 
 from collections.abc import Iterator
 

@@ -123,9 +123,13 @@ class Session:
         self.loaders = LoaderObserver(self)
         self.observers = [observer(self) for observer in observers()] if self._looks else []
         self._listeners = {
-            event: [getattr(observer, event) for observer in self.observers if event in vars(type(observer))]
-            for event in vars(Observer)
-            if not event.startswith("_") and callable(getattr(Observer, event))
+            event: [
+                getattr(observer, event)
+                for observer in self.observers
+                if getattr(type(observer), event) is not method
+            ]
+            for event, method in vars(Observer).items()
+            if not event.startswith("_") and callable(method)
         }
         self.wants_digests = not settings.rules.isdisjoint(_OF_CONTENTS)
         self.wants_filters = "TA405" in settings.rules

@@ -1,6 +1,6 @@
 """One module per rule, named as its page: `ta102_exploding_gradient` checks TA102.
 
-A module has one or more of these functions, each of one fact and giving suspicions:
+A module has one or more of these functions, each of one fact and yielding suspicions:
 
 - `check_model(Model)`: once for each model, when it has been called, or by `Auditor.audit_static`;
 - `check_optimizer(Optimizer)`: once for each optimizer at its first step, or by `Auditor.audit_init`;
@@ -12,8 +12,8 @@ A module has one or more of these functions, each of one fact and giving suspici
 - `check_progress(Run)`: after the second step, the fourth, the eighth and so on, and at the end;
 - `check_run(Run)`: at the end.
 
-A suspicion is a `Suspicion`. Where a check looked and the pitfall is not there it may give a `Refutation`: a run so
-refutes what the source suspects. A check that could not look, or measured too little, says nothing.
+A suspicion is a `Suspicion`. If a check looked and did not find the pitfall, it may yield a `Refutation`: the run then
+refutes what the source suspects. A check that could not look, or measured too little, yields nothing.
 
 `OF_STRUCTURE = True` beside a `check_step` says that it looks at how layers are put together, which hardly changes: it is
 asked on few of the audited steps (`facts.Step.structural`).

@@ -7,7 +7,7 @@ from ta_runtime.facts import Gradients, Step, Suspicion
 
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
-    """The first in the order of the backward pass: the last in that of the model. A loss that is not finite is before it."""
+    """The first in backward order, which is the last in the model. A loss that is not finite comes before it."""
     total = gradients.total
     if total is None or math.isfinite(total) or gradients.skipped:
         return
@@ -32,7 +32,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
-    """Of parameters that were so before the step, and of what it left, the first in the order of the model."""
+    """The first, in model order, of the parameters that were not finite before the step, or are not after it."""
     before = [
         update for update in step.updates if update.weight is not None and not math.isfinite(update.weight)
     ]

@@ -1,4 +1,4 @@
-"""TA101: the first input or activation that is NaN or infinite, in a step whose loss or gradients are so too, or all outputs."""
+"""TA101: an input or activation is NaN or infinite, in a step whose loss or gradients are too, or all outputs are."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA102: the global gradient norm is far above its own running median, and above all it has been."""
+"""TA102: the global gradient norm is far above its running median, and above all earlier norms."""
 
 import math
 from collections.abc import Iterator
@@ -25,7 +25,9 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if norm is None or not math.isfinite(norm) or norm <= 0 or usual.count < WARM_UP or gradients.skipped:
         return
     logarithm = math.log(norm)
-    if logarithm <= usual.highest:  # a batch that a converged run has not learnt is as at the start
+    if (
+        logarithm <= usual.highest
+    ):  # a batch that a converged run has not learned has a norm like those at the start
         return
     middle, spread = usual.usual
     distance = logarithm - middle

@@ -1,4 +1,4 @@
-"""TA104: the optimizer steps, and none of its parameters has a gradient."""
+"""TA104: the optimizer steps, but none of its parameters has a gradient."""
 
 from collections.abc import Iterator
 

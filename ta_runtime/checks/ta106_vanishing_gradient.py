@@ -1,4 +1,4 @@
-"""TA106: gradients shrink from layer to layer on the way back, by orders of magnitude from the last to the first."""
+"""TA106: gradients shrink by orders of magnitude from the last layers to the first."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -45,7 +45,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
 def _ratio(tensors: Sequence[Tensor], norms: Sequence[float | None]) -> float | None:
     """The gradients of the first quarter of the weights over those of the last, each the largest root mean square.
 
-    None if it does not fall much at each quarter: a branch with small gradients of its own is no chain.
+    None if it does not fall much at each quarter: a branch with small gradients is not a chain.
     """
     sizes = [
         norm / tensor.numel() ** 0.5

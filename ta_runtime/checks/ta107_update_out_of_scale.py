@@ -1,4 +1,4 @@
-"""TA107: a step changes most weights by as much as they are, or by less than their last digit."""
+"""TA107: a step changes most weights by as much as their own size, or by less than their last digit."""
 
 import math
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ SAMPLE = 4096
 AUDITS = 3
 """Audited steps without another before small is called so."""
 LATE = 100
-"""Steps after which a rate that warms up is no longer an excuse,"""
+"""Steps after which a warm-up is over,"""
 SETTLED = 25
 """and steps that are enough where no scheduler of torch has the rate in hand."""
 

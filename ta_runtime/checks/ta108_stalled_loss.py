@@ -1,4 +1,4 @@
-"""TA108: the loss has been one number since the first step, or that of guessing."""
+"""TA108: the loss has been one number since the first step, or stays that of a random guess."""
 
 import math
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def _guess(loss: Loss, stepped_on: float) -> float | None:
-    """The loss of a uniform guess, if the step was on this loss and no other. Two classes are what a GAN plays for."""
+    """The loss of a uniform guess, if the step used only this loss. Two classes are left out: a GAN stays there."""
     options = loss.options
     plain = (
         loss.function == "cross_entropy"

@@ -1,4 +1,4 @@
-"""TA109: a sigmoid or tanh inside a model puts out nearly nothing but its limits."""
+"""TA109: a sigmoid or tanh inside a model outputs almost only its limits."""
 
 from collections.abc import Iterator, Sequence
 

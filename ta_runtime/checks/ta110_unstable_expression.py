@@ -1,4 +1,4 @@
-"""TA110: an expression overflows where one function of torch does not, and its gradient is infinite or NaN."""
+"""TA110: an expression overflows where a single torch function does not, and its gradient is infinite or NaN."""
 
 import math
 from collections.abc import Iterator

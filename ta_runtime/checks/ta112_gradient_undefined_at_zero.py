@@ -1,4 +1,4 @@
-"""TA112: a gradient comes back through a root of zero, or an angle at its edge, and is infinite or NaN."""
+"""TA112: a gradient flows through a root of zero, or an angle at its edge, and is infinite or NaN."""
 
 import math
 from collections.abc import Iterator

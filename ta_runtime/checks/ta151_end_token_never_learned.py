@@ -1,4 +1,4 @@
-"""TA151: rows end in the end token, and it is never a label: the model does not learn to stop."""
+"""TA151: rows end in the end token, but it is never a label, so the model never learns to stop."""
 
 from collections.abc import Iterator
 

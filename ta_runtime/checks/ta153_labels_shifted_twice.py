@@ -1,4 +1,4 @@
-"""TA153: a model that shifts the labels itself is given labels that are shifted already."""
+"""TA153: labels are shifted before they are passed to a model that shifts them itself."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA155: batches of a model of PEFT hold tokens whose rows are new, and the table that holds them is frozen."""
+"""TA155: batches of a PEFT model contain new tokens, but the embedding table with their rows is frozen."""
 
 from collections.abc import Iterator
 

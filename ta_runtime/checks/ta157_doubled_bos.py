@@ -1,4 +1,4 @@
-"""TA157: rows begin with two begin tokens: a chat template and the tokenizer have added one each."""
+"""TA157: rows begin with two begin tokens: the chat template and the tokenizer each added one."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA160: prompts lack the special token that opens each row that their model was trained on."""
+"""TA160: prompts lack the special token that opens each training row of their model."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ MULTIPLE = 8
 Background User's Guide, "Requirements to Use Tensor Cores"."""
 LARGE = 64
 """The least size of a dimension that padding to the next multiple makes at most an eighth larger. Smaller ones, such
-as the 3 channels of an image or the 10 classes of a head, are what the data is."""
+as the 3 channels of an image or the 10 classes of a head, are set by the data."""
 SHARE = 0.05
 """The least share of the multiplications of a forward pass: with less, the step would hardly get faster."""
 WORK = 1 << 28

@@ -1,4 +1,4 @@
-"""TA201: two-dimensional convolutions in half precision run on NCHW tensors, where tensor cores want NHWC."""
+"""TA201: two-dimensional convolutions in half precision run on NCHW tensors, while tensor cores need NHWC."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def _is_channels_first(call: LayerCall, autocast: torch.dtype | None) -> bool:
-    """Neither the input nor the weight asks for channels-last: one of them is enough for cuDNN to run it so."""
+    """Neither the input nor the weight is channels-last: either one is enough for cuDNN to run in that order."""
     module = call.module
     if not isinstance(module, nn.Conv2d) or module.groups > 1 or not call.inputs:
         return False

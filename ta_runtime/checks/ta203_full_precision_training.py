@@ -1,4 +1,4 @@
-"""TA203: matrix multiplications in float32 on hardware with tensor cores, which stay unused."""
+"""TA203: matrix multiplications run in float32 and leave the tensor cores unused."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA204: a `DataLoader` without workers, and the training waits for it."""
+"""TA204: training waits for a `DataLoader` without workers."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA205: `non_blocking=True` has no effect on a batch that does not lie in pinned memory."""
+"""TA205: `non_blocking=True` has no effect on a batch that is not in pinned memory."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA206: the graphs of the losses stay alive, each step one more."""
+"""TA206: the graphs of the losses stay alive, one more in each step."""
 
 from collections.abc import Iterator
 

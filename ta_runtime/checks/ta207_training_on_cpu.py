@@ -1,4 +1,4 @@
-"""TA207: a CUDA device is there, and the training runs on the CPU."""
+"""TA207: training runs on the CPU although there is a CUDA device."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA212: each step learns from a few samples, as no more fit into the device's memory, and gradients are not accumulated."""
+"""TA212: each step learns from a few samples, because no more fit into device memory, without accumulation."""
 
 from collections.abc import Iterator
 

@@ -1,11 +1,11 @@
-"""TA213: a function is compiled again and again, or torch has given up compiling it."""
+"""TA213: a function is recompiled again and again, or torch has given up compiling it."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Run, Suspicion
 
 MANY = 3
-"""Compilations after the run is warm: a shape that is new, and then taken for one of many, needs two."""
+"""Compilations after the warm-up: a new shape that then becomes dynamic needs two."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_runtime.facts import Refutation, Step, Suspicion
 
 LOST = 0.2
-"""The least share of elements that are zero. Units of a ReLU that are off give zeros too, but not numbers too small beside them."""
+"""The least share of elements that are zero. Dead ReLU units give zeros too, but not very small numbers beside them."""
 TINY = 0.5
 """The least share of the other elements that are below the smallest normal number of float16, as where a part is cut off below."""
 HEALTHY = 0.02

@@ -1,4 +1,4 @@
-"""TA215: a model is to load a state whose keys have the prefix of a wrapper that it does not have."""
+"""TA215: a model loads a state whose keys have the prefix of a wrapper that it does not have."""
 
 from collections.abc import Iterator
 

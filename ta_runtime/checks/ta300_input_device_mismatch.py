@@ -1,4 +1,4 @@
-"""TA300: a forward pass raised where an input met parameters on another device."""
+"""TA300: a forward pass failed because an input met parameters on another device."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,15 @@ from ta_runtime.facts import LayerCall, Step, Suspicion, Value
 def check_step(step: Step) -> Iterator[Suspicion]:
     for forward in step.forwards:
         if forward.complete or _moves_inputs(forward.model.module):
-            continue  # what ran was moved on the way, or may be where it is: lengths, scalars
+            continue  # a tensor was moved on the way, or may stay on its device: lengths, scalars
         call = next((call for call in forward.calls if call.raised), None)
         if call is None or (met := _strange(call)) is None:
             continue
         devices = {value.device for value in forward.inputs if _counts(value)}
         if devices and met.device not in devices:
             continue  # not the caller's doing: a tensor that the model makes
+        if any(parameter.device == met.device for parameter in forward.model.module.parameters()):
+            continue  # a part of the model is where the input is, and this layer was left behind: TA202
         message = "the model is called with an input on another device than its parameters"
         own = next(call.module.parameters()).device
         evidence = {"input": str(met.device), "parameters": str(own), "module": type(call.module).__name__}
@@ -38,7 +40,7 @@ def _counts(value: Value) -> bool:
 
 
 def _moves_inputs(model: nn.Module) -> bool:
-    """Whether devices are somebody else's affair: hooks of Accelerate, shards of FSDP and tensor parallelism."""
+    """Whether other code manages devices: hooks of Accelerate, shards of FSDP and tensor parallelism."""
     return any(hasattr(module, "_hf_hook") for module in model.modules()) or any(
         isinstance(parameter, DTensor) for parameter in model.parameters()
     )

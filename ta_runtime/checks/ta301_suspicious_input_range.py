@@ -1,4 +1,4 @@
-"""TA301: a convolution or linear layer is given images whose values still lie in 0 to 255."""
+"""TA301: a convolution or linear layer gets images whose values still range from 0 to 255."""
 
 from collections.abc import Iterator
 
@@ -48,7 +48,7 @@ def _is_bytes(value: Value) -> bool:
 
 
 def _reader(calls: list[LayerCall], images: list[Value]) -> LayerCall | None:
-    """The layer that reads the images as they were given, or a view, or after `nn.Flatten`: what lies between may scale."""
+    """The layer that reads the images unchanged, as a view, or after `nn.Flatten`: other operations may scale them."""
     raw = {id(value) for value in images}
     for call in calls:
         if call.inputs and (id(call.inputs[0]) in raw or id(call.inputs[0].viewed) in raw):

@@ -41,7 +41,7 @@ def _is_main(value: Value, forward: Forward) -> bool:
 
 
 def _is_flat(value: Value) -> bool:
-    """Nothing in it, or nothing that differs; one row alone may well be flat."""
+    """Empty, or all values equal; a single row may rightly be flat."""
     if value.numel == 0:
         return True
     if value.minimum is None or value.maximum is None or value.shape[0] < 2:

@@ -1,4 +1,4 @@
-"""TA305: an embedding is asked for ids that its table does not have."""
+"""TA305: an embedding gets ids that its table does not have."""
 
 from collections.abc import Iterator
 

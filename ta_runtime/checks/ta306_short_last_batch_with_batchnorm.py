@@ -1,4 +1,4 @@
-"""TA306: the last batch of an epoch is a single sample, from which batch norm has no statistics."""
+"""TA306: the last batch of an epoch is a single sample, from which batch norm cannot compute statistics."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA307: a generator that a data set holds is copied into each worker, where it makes the same numbers."""
+"""TA307: a generator that a data set holds is copied into each worker, where it draws the same numbers."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from ta_runtime.facts import Loader, Refutation, Run, Stream, Suspicion
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for loader in run.loaders:
-        cause = f"workers of {loader.place}"  # of one of them, what else comes of it is no finding of its own
+        cause = f"workers of {loader.place}"  # its other effects are not separate findings
         for stream in loader.streams:
             said = _said(loader, stream)
             if isinstance(said, Suspicion):

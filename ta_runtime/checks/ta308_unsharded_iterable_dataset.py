@@ -1,4 +1,4 @@
-"""TA308: each worker goes over a whole stream, so that every sample comes once per worker."""
+"""TA308: each worker goes over a whole stream, so every sample comes once per worker."""
 
 from collections.abc import Iterator
 

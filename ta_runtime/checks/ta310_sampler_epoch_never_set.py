@@ -1,4 +1,4 @@
-"""TA310: a `DistributedSampler` that is never told the epoch shuffles alike in each."""
+"""TA310: a `DistributedSampler` without `set_epoch` shuffles every epoch in the same way."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA312: the loss is averaged over padding, as the criterion is not told which target to ignore."""
+"""TA312: the loss is averaged over padding because the criterion does not ignore it."""
 
 from collections.abc import Iterator
 

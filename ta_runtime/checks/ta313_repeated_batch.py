@@ -1,4 +1,4 @@
-"""TA313: whole training batches come again within an epoch, or are the same on several ranks."""
+"""TA313: whole training batches come again within an epoch, or several ranks get the same batches."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from ta_runtime.facts import Run, Suspicion
 
 REPEATS = 3
 SHARE = 0.1
-"""Of all batches. Workers that repeat each other give at least a half."""
+"""Of all batches. If workers repeat each other, it is at least half."""
 COMPARED = 4
 """Batches in a row that must agree between two ranks."""
 

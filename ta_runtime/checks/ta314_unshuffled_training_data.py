@@ -1,12 +1,12 @@
-"""TA314: the loader of a training loop gives samples that are stored by class in the same order in each epoch."""
+"""TA314: the loader of a training loop yields samples stored by class in the same order in each epoch."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Loader, Refutation, Run, Samples, Suspicion
 
 SORTED, MIXED = 0.5, 0.2
-"""How far neighbours go together: 0 where each label is as likely after any other, 1 where all have that of the one before.
-Of N samples in random order it is 0 give or take 1 / sqrt(N)."""
+"""How often neighbours share a label: 0 if every order is equally likely, 1 if all equal the one before.
+For N samples in random order it is 0, plus or minus 1 / sqrt(N)."""
 SAMPLES = 64
 
 

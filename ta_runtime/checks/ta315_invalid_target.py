@@ -1,4 +1,4 @@
-"""TA315: targets that the loss cannot mean: a class that is not there, one-hot rows of integers, no probability."""
+"""TA315: targets are invalid for the loss: a missing class, one-hot rows of integers, or no probability."""
 
 from collections.abc import Iterator
 

@@ -31,6 +31,6 @@ def _pairs(longer: Sequence[int], shorter: Sequence[int]) -> bool:
 
 
 def _fits(longer: Sequence[int], shorter: Sequence[int]) -> bool:
-    """Whether the two broadcast at all; what does not raises, and says why."""
+    """Whether the two broadcast; otherwise torch raises an error that says why."""
     aligned = zip(longer[1:], shorter, strict=True)
     return all(one == other or 1 in (one, other) for one, other in aligned)

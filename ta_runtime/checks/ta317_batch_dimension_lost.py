@@ -1,11 +1,11 @@
-"""TA317: a batch reaches the model, or the model's output the loss, as a single sample."""
+"""TA317: the model gets only one sample of a batch, or the loss only one of the output."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Forward, Step, Suspicion
 
 STEPS = 2
-"""Audited steps in a row in which the model is given less than the loader: the first may be a trial."""
+"""Audited steps in a row in which the model gets fewer samples than the loader yields: the first may be a trial."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
@@ -44,9 +44,9 @@ def _is_lost_before(step: Step, forward: Forward) -> bool:
 
 
 def _is_merged(step: Step, forward: Forward) -> bool:
-    """Whether the loader was asked for several samples and has as many targets, the model is given one row and returns one.
+    """Whether the loader was asked for several samples and has as many targets, but the model gets and returns one row.
 
-    Not where anything besides the row, but for its mask, tells the model where samples end, nor where the output can be
+    Not if anything besides the row and its mask tells the model where samples end, nor if the output can be
     divided among the samples again.
     """
     size = step.batches[0].loader.batch_size or 1

@@ -1,4 +1,4 @@
-"""TA320: samples of an evaluation had been trained on."""
+"""TA320: samples of an evaluation were trained on before."""
 
 import re
 from collections.abc import Iterator

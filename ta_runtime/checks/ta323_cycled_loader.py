@@ -1,4 +1,4 @@
-"""TA323: training goes on with the batches of the first epoch, which were kept, and never asks its loader again."""
+"""TA323: training repeats the stored batches of the first epoch and never iterates over its loader again."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _others_go_on(loader: Loader, run: Run) -> bool:
-    """Whether another loader gives batches to train on after this one has come to its end."""
+    """Whether another loader yields training batches after this one has ended."""
     end = loader.passes[-1].ended_at
     return any(
         other is not loader and not other.evaluates and other.last_step > end + 1 for other in run.loaders

@@ -1,4 +1,4 @@
-"""TA325: each step of training began its loader anew, and took the first batch of a pass."""
+"""TA325: each training step restarts its loader and takes only the first batch."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA328: each rank drew a split of its own, so that what one evaluates another trains on."""
+"""TA328: each rank drew its own split, so one trains on what another evaluates."""
 
 from collections.abc import Iterator
 

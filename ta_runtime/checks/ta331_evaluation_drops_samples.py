@@ -1,4 +1,4 @@
-"""TA331: a loader that evaluates left out the samples of its last batch."""
+"""TA331: an evaluation loader left out the samples of its last batch."""
 
 from collections.abc import Iterator
 

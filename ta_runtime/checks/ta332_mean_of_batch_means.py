@@ -1,4 +1,4 @@
-"""TA332: the mean over batches is not the mean over samples, as the last batch is shorter and counts like a full one."""
+"""TA332: the mean over batches differs from that over samples, because the last, shorter batch counts fully."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ta_runtime.facts import BatchMean, Refutation, Run, Suspicion
 _LARGE = 0.01
 """Of the exact mean: more than most curves show."""
 _PASSES = 8
-"""Weights differ from pass to pass, and so does what the short batch does to the mean."""
+"""Weights differ from pass to pass, and so does the effect of the short batch on the mean."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:

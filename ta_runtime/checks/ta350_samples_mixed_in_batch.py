@@ -1,4 +1,4 @@
-"""TA350: what the model says of one sample of a batch depends on the others."""
+"""TA350: the model's output for one sample depends on the other samples in its batch."""
 
 from collections.abc import Iterator
 

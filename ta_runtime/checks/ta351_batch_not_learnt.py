@@ -1,4 +1,4 @@
-"""TA351: the loss of a single batch does not fall, although a copy of the model is trained on that batch alone."""
+"""TA351: the loss of a single batch does not fall when a copy of the model is trained only on that batch."""
 
 from collections.abc import Iterator
 

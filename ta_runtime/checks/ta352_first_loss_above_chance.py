@@ -1,11 +1,11 @@
-"""TA352: the loss of the first batch is far above that of a guess: the outputs of the new model are sure and wrong."""
+"""TA352: the loss of the first batch is far above that of a random guess: the new model is confident and wrong."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Flight, Suspicion
 
 FACTOR, BESIDE = 2.0, 1.0
-"""Above that of a guess by both: with two classes a guess has only 0.69."""
+"""Both bounds above the loss of a random guess: with two classes that is only 0.69."""
 
 
 def check_flight(flight: Flight) -> Iterator[Suspicion]:

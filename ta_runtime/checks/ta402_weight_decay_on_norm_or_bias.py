@@ -1,4 +1,4 @@
-"""TA402: weight decay shrinks normalisation weights and biases that it was meant to leave out."""
+"""TA402: weight decay shrinks normalisation weights and biases that should be excluded."""
 
 import re
 from collections import Counter
@@ -52,7 +52,7 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
 
 
 def _is_exclusion(group: dict[str, Any], holders: Holders) -> bool:
-    """Whether a group leaves norm weights or biases out of the decay; one that its filter left empty was meant to.
+    """Whether a group excludes norm weights or biases from the decay; a group that its filter left empty should.
 
     Not one of embeddings alone: leaving those out says nothing about the others.
     """

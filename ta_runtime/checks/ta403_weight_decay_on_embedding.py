@@ -1,4 +1,4 @@
-"""TA403: weight decay shrinks the rows of an embedding, also those that a batch does not use."""
+"""TA403: weight decay shrinks the rows of an embedding, even rows that a batch does not use."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA404: an even kernel, padded alike on both sides, shifts its output by half a pixel and makes it one larger."""
+"""TA404: an even kernel, padded equally on both sides, shifts its output and makes it one larger."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA405: some filters of a convolution are all zero, and stay so."""
+"""TA405: some filters of a convolution are all zero and stay zero."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from ta_runtime.facts import Filters, Step, Suspicion
 from ta_runtime.probes.places import Place
 
 NOTHING = 1e-6
-"""Of the largest filter's norm: what is less adds nothing that float32, with a resolution of 1.2e-7, would keep."""
+"""Of the largest filter's norm: float32, with a resolution of 1.2e-7, loses anything smaller."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:

@@ -6,9 +6,9 @@ from ta_runtime.facts import Loss, Refutation, Run, Step, Suspicion
 from ta_runtime.facts.scores import TOLERANCE
 
 LOOKS = 2
-"""Batches of an evaluation whose rows all add up to 1: there is no graph that says what made them, and chance does not repeat."""
+"""Evaluation batches whose rows must all add up to 1: there is no graph that shows their origin."""
 AUDITS = 3
-"""Audited steps in a row of a training, where the graph says nothing of a softmax."""
+"""Audited training steps in a row, if the graph shows no softmax."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
@@ -29,9 +29,9 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
 
 
 def _are_always_probabilities(step: Step, loss: Loss) -> bool:
-    """Whether the rows add up to 1 at each audit: of a softmax that is written out, averaged or resized.
+    """Whether the rows add up to 1 at each audit, from a softmax that is written by hand, averaged or resized.
 
-    Samples of `gumbel_softmax` do so as well, and some games of communication mean it: they are left alone.
+    Samples of `gumbel_softmax` do so too, on purpose in some communication games: they are not reported.
     """
     scores = loss.scores
     assert scores is not None

@@ -1,4 +1,4 @@
-"""TA407: what goes into the negative log likelihood are probabilities or raw scores, where it takes log-probabilities."""
+"""TA407: the negative log likelihood gets probabilities or raw scores instead of log-probabilities."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA408: `BCEWithLogitsLoss` is given probabilities, or `BCELoss` is given none."""
+"""TA408: `BCEWithLogitsLoss` gets probabilities, or `BCELoss` gets something else."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def _of_scores(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutation]:
 
 
 def _of_probabilities(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutation]:
-    """Raw scores that happen to lie between 0 and 1 are neither: they may leave the range later."""
+    """Raw scores that happen to be between 0 and 1 decide nothing: they may leave the range later."""
     if given.are_probabilities:
         if given.made_by not in _NONE:
             yield Refutation(loss.place, given.evidence, of_data=given.made_by not in _PROBABILITIES)

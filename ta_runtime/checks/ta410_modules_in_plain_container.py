@@ -1,4 +1,4 @@
-"""TA410: layers in a list, dict or tuple on a module are run, and nothing registers or trains them."""
+"""TA410: layers in a list, dict or tuple on a module run, but nothing registers or trains them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -63,7 +63,7 @@ def _hold_parameters(forward: Forward) -> bool:
 
 
 def _containers(holder: nn.Module) -> Iterator[tuple[str, str, list[nn.Module | nn.Parameter]]]:
-    """The attributes of a module that are plain containers: name, kind, and what of theirs could be registered."""
+    """The attributes of a module that are plain containers: name, kind, and the elements that could be registered."""
     if type(holder).__module__.startswith("torch."):
         return
     for attribute, value in vars(holder).items():
@@ -77,7 +77,7 @@ def _containers(holder: nn.Module) -> Iterator[tuple[str, str, list[nn.Module | 
 
 
 def _elements(container: Any) -> list[nn.Module | nn.Parameter]:
-    """Its modules and parameters, also those of lists in it."""
+    """Its modules and parameters, including those in nested lists."""
     values = list(container.values() if isinstance(container, dict) else container)
     inner = [part for value in values if isinstance(value, (list, tuple)) for part in value]
     return [value for value in values + inner if isinstance(value, (nn.Module, nn.Parameter))]
@@ -89,7 +89,7 @@ def _is_held(element: nn.Module | nn.Parameter, registered: set[int]) -> bool:
 
 
 def _trainable(element: nn.Module | nn.Parameter, registered: set[int], called: set[int]) -> bool:
-    """Whether a gradient goes through an element in this run, and no optimizer has it."""
+    """Whether a gradient flows through an element in this run, but no optimizer has it."""
     if isinstance(element, nn.Parameter):
         return element.requires_grad and element.grad is not None
     parameters = list(element.parameters())

@@ -1,4 +1,4 @@
-"""TA411: a layer that runs in a forward pass was built in that very pass, and again in the next one."""
+"""TA411: a layer that runs in a forward pass was built in the same pass, and again in the next one."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from ta_runtime.probes.places import Place
 from ta_runtime.probes.registers import BUILT
 
 PASSES = 2
-"""Audited steps in a row in which a line builds the layer anew. A lazy layer is built in one."""
+"""Audited steps in a row in which a line builds a new layer. A lazy layer is built in one."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
@@ -41,5 +41,5 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
 
 
 def _has_state(module: nn.Module) -> bool:
-    """Whether it can learn, or must be told when it is evaluated."""
+    """Whether it has trainable parameters, or depends on the mode."""
     return isinstance(module, _DropoutNd) or any(p.requires_grad for p in module.parameters())

@@ -1,4 +1,4 @@
-"""TA412: an attribute of a module is a converted copy of a parameter that nobody has."""
+"""TA412: an attribute of a module is a converted copy of a parameter that no module or optimizer has."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA413: a plain tensor on a module is left behind by what moves, saves or trains the module."""
+"""TA413: a plain tensor on a module is not moved, saved or trained with the module."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA414: a parameter goes into training with what was in memory when it was made."""
+"""TA414: a parameter enters training with uninitialised memory."""
 
 import linecache
 import re

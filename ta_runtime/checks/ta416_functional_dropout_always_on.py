@@ -1,4 +1,4 @@
-"""TA416: a dropout function that is not told the mode of the module that calls it."""
+"""TA416: a dropout function does not get the mode of the module that calls it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA417: `scaled_dot_product_attention` drops while the module that calls it is in evaluation mode."""
+"""TA417: `scaled_dot_product_attention` drops values while the module that calls it is in evaluation mode."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA419: a container holds one layer several times, where each place should have its own."""
+"""TA419: a container holds one layer several times instead of separate layers."""
 
 import re
 from collections.abc import Iterator

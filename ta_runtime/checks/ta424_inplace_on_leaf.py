@@ -1,4 +1,4 @@
-"""TA424: a leaf that requires a gradient is changed in place, and autograd refuses."""
+"""TA424: a leaf that requires a gradient is changed in place, which autograd refuses."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA425: a module has an attribute `requires_grad` that its parameters do not follow."""
+"""TA425: a module's attribute `requires_grad` does not match its parameters."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
 
 
 def _set_at(layer: Layer) -> list[Place]:
-    """The lines that set it, by the name that the layer goes by where it was made, or by its name in the model."""
+    """The lines that set it, by the name under which the layer was created, or by its name in the model."""
     path = layer.place.path
     owners = dict.fromkeys((assigned_to(layer.place), f"model.{layer.name}" if layer.name else ""))
     return [place for owner in owners if owner for place in settings_of("requires_grad", owner, path)]

@@ -1,4 +1,4 @@
-"""TA427: an optimizer holds parameters that no module has any more, and nobody those that took their place."""
+"""TA427: an optimizer holds parameters that no module has any more, and none holds their replacements."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from ta_runtime.facts import Membership, Refutation, Run, Suspicion
 from ta_runtime.probes.places import Place
 
 STEPS = 2
-"""Thorough steps in which a parameter that nobody holds got a new gradient, and nothing wrote to it."""
+"""Thorough steps in which a parameter that no optimizer holds got a new gradient, and nothing wrote to it."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion]:

@@ -1,4 +1,4 @@
-"""TA429: the state of a network is loaded into itself, again and again: its second name was to be a second network."""
+"""TA429: the state of a network is repeatedly loaded into itself: what should be a copy is a second name."""
 
 from collections.abc import Iterator
 

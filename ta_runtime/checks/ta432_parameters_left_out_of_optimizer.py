@@ -1,4 +1,4 @@
-"""TA432: a layer gets gradients in each step, nobody has loaded it, and no optimizer holds any of it."""
+"""TA432: a new layer gets gradients in each step, but no optimizer holds any of it."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ later, and the layer would then have been left out on purpose for a while."""
 _FIXED = re.compile(
     r"target|teacher|fix|froz|freez|random|ema|momentum|pretrain|extract|percept|vgg|lpips|old", re.IGNORECASE
 )
-"""Names of what is to stay as it is: the linter's."""
+"""Names of modules that should not change: those of the linter."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion]:

@@ -1,4 +1,4 @@
-"""TA435: steps leave nearly all elements of half-precision weights as they were, as they round to nothing."""
+"""TA435: steps leave nearly all elements of half-precision weights unchanged, because they round to nothing."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,12 @@ import torch
 from torch import nn
 
 from ta_runtime.facts import Refutation, Step, Suspicion, Update
+from ta_runtime.naming import Names
 
 STEPS = 3
 """Looks one after another: the first steps of a warm-up pass."""
 MOST = 0.8
-"""The share that may stay: of weights with a gradient, those of dead units have none."""
+"""The share that may stay unchanged: weights of dead units have no gradient."""
 FEW = 0.5
 WARM = 0.5
 """Of the learning rate that a scheduler began with: below it steps are meant to be small."""
@@ -19,8 +20,10 @@ _HALF = (torch.float16, torch.bfloat16)
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     by_optimizer: dict[int, list[Update]] = {}
-    for update in step.updates:
-        if _counts(update):
+    moved = [update for update in step.updates if _counts(update)]
+    tables = _tables(moved[0].optimizer.names) if moved else frozenset()
+    for update in moved:
+        if id(update.tensor) not in tables:
             by_optimizer.setdefault(id(update.optimizer.optimizer), []).append(update)
     for key, updates in by_optimizer.items():
         stayed = _stayed(updates)
@@ -36,7 +39,6 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
 
 def _counts(update: Update) -> bool:
     """Whether a step was to move all of a weight in half precision, by an optimizer of torch, which rounds to nearest."""
-    layer = update.parameter.layer
     return (
         update.changed is not None
         and update.tensor.dtype in _HALF
@@ -45,8 +47,16 @@ def _counts(update: Update) -> bool:
         and not update.skipped
         and update.learning_rate > 0
         and type(update.optimizer.optimizer).__module__.startswith("torch.optim.")
-        and not (layer is not None and isinstance(layer.module, nn.Embedding))
         and update.learning_rate >= WARM * update.optimizer.initial_rate(update.tensor)
+    )
+
+
+def _tables(names: Names) -> frozenset[int]:
+    """The weights of embeddings, by id: a step moves the rows of the words in its batch alone."""
+    return frozenset(
+        key
+        for key, holders in names.holders().items()
+        if any(isinstance(module, nn.Embedding) for _, module in holders)
     )
 
 

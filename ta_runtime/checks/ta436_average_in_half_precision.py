@@ -1,4 +1,4 @@
-"""TA436: averages in half precision that stay what they are, whatever they are to follow."""
+"""TA436: averages in half precision no longer move, although they should follow other values."""
 
 from collections.abc import Iterator
 

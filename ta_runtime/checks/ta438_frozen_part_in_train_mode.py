@@ -1,11 +1,11 @@
-"""TA438: parts whose parameters are frozen, and whose batch norms and dropout train on."""
+"""TA438: parts with frozen parameters still train their batch norms or apply dropout."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Refutation, Run, Suspicion
 
 FEW = 2
-"""Comparisons of audited steps that a verdict needs: what was still frozen at each."""
+"""Comparisons of audited steps that a verdict needs: parameters still frozen at each."""
 
 
 def check_run(run: Run) -> Iterator[Suspicion | Refutation]:

@@ -1,4 +1,4 @@
-"""TA440: the row of `padding_idx` is random when a model first runs, as a line drew over its zeros."""
+"""TA440: the row of `padding_idx` is random when a model first runs, because a line drew over its zeros."""
 
 from collections.abc import Iterator
 

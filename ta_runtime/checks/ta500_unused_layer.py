@@ -1,4 +1,4 @@
-"""TA500: a layer that never runs in training, and whose parameters never get a gradient."""
+"""TA500: a layer never runs in training, and its parameters never get a gradient."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ STEPS = 10
 """Steps of the optimizer without a gradient, at the end of the run: a block that is left out half of the time is then
 never run with probability 0.001."""
 CHOSEN_STEPS = 100
-"""The same for one of a list of modules, such as an expert, of which the others run."""
+"""The same for one module of a list, such as an expert, if the others run."""
 EARLY_STEPS = 1000
 """Steps after which the end is not waited for. Parts that join later, as in progressive growing, join at latest then."""
 
@@ -43,7 +43,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
 def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> Iterator[Unrun]:
     """The topmost modules, each with all it holds, that did not run and whose parameters have no gradient.
 
-    Not what a library's class holds: the pooler of a BERT whose last hidden states are used is not the user's to remove.
+    Not the parts of a library's class: the user cannot remove the pooler of a BERT model that is not used.
     """
     own = {id(layer.module) for layer in model.own_layers}
     stack: list[tuple[str, nn.Module, bool]] = [("", model.module, False)]

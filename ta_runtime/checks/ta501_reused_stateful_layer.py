@@ -1,4 +1,4 @@
-"""TA501: one batch norm follows two different layers in one pass of the module that holds it."""
+"""TA501: one batch norm follows two different layers in one pass of its module."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def _sources(forward: Forward, calls: list[LayerCall]) -> set[int]:
-    """The modules, by id, whose outputs these calls read directly; what came through other operations is not known."""
+    """The modules, by id, whose outputs these calls read directly; other origins are not known."""
     read = {id(call.inputs[0]) for call in calls if call.inputs}
     own = {id(calls[0].module)}
     leaves = (call for call in forward.calls if not call.module._modules)

@@ -1,4 +1,4 @@
-"""TA502: a model puts out something with a graph, and the loss leads back to none of it."""
+"""TA502: a model's output has a graph, but the loss leads to no part of it."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def starved(run: Run, reach: Reach, message: str) -> Iterator[Suspicion]:
-    """What is to be said of a model that no gradient has come to in so many steps of its optimizer."""
+    """The finding about a model that got no gradient in so many steps of its optimizer."""
     steps = run.steps_without_gradient(reach.parameters)
     if not reach.reached and steps >= (STEPS if run.over else EARLY_STEPS):
         evidence = {"steps": steps, "parameters": len(reach.parameters), "parameters with a gradient": 0}

@@ -1,4 +1,4 @@
-"""TA503: `backward` starts from a leaf: the loss was made to require a gradient, and leads nowhere."""
+"""TA503: `backward` starts from a leaf: the loss was made to require a gradient, and has no graph."""
 
 from collections.abc import Iterator
 

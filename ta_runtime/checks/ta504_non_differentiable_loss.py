@@ -1,4 +1,4 @@
-"""TA504: every way from the loss to a parameter leads through a function whose gradient is zero, such as rounding."""
+"""TA504: every path from the loss to a parameter goes through a function with a zero gradient, such as rounding."""
 
 from collections.abc import Iterator
 

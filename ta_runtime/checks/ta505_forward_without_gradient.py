@@ -1,4 +1,4 @@
-"""TA505: the forward pass that is to be learned from is not recorded, so that no gradient comes to the model."""
+"""TA505: the forward pass to learn from is not recorded, so the model gets no gradient."""
 
 from collections.abc import Iterator
 

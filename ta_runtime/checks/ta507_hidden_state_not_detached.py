@@ -1,11 +1,11 @@
-"""TA507: a backward pass goes into the graphs of earlier steps, through a model that ran in those and in its own."""
+"""TA507: a backward pass enters the graphs of earlier steps, through a model that ran in those and in its own."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Refutation, Run, Suspicion
 
 EARLIER = 2
-"""Steps that a pass which does not raise goes back into: one is what a loss for two steps on purpose does."""
+"""Earlier steps that a successful pass must enter: a loss over two steps on purpose enters one."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:

@@ -1,4 +1,4 @@
-"""TA508: tensors made of parameters by arithmetic hold the graphs of what they were at earlier steps."""
+"""TA508: tensors computed from parameters hold the graphs of their values at earlier steps."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA510: what always held in healthy runs does not hold in this one."""
+"""TA510: a property that always held in healthy runs is violated in this one."""
 
 from collections.abc import Iterator
 

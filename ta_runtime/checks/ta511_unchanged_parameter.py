@@ -1,4 +1,4 @@
-"""TA511: steps with a learning rate and a gradient leave a parameter as it was, to the last bit."""
+"""TA511: steps with a learning rate and a gradient leave a parameter unchanged, to the last bit."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import torch
 from ta_runtime.facts import IDLE, Step, Suspicion, Update
 
 STEPS = 3
-"""Audited steps in a row: the first steps of a warm-up, and those of an optimizer that collects gradients, pass."""
+"""Audited steps in a row: the first steps of a warm-up, and accumulating optimizers, are over by then."""
 LEAST_GRADIENT = 1e-6
 """Over the norm of the weight. Below it training has converged, and nothing is to be moved."""
 LEAST_STEP = 1e-6

@@ -1,4 +1,4 @@
-"""TA512: a module computes in a wider dtype than autocast, or what it is given and holds, implies."""
+"""TA512: a module computes in a wider dtype than autocast, or than its inputs and parameters have."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 layer = call.layer
                 message = f"{layer} turns `{_name(given)}` into `{_name(result)}`, which later layers get"
                 yield Suspicion(layer.place, message, {"module": type(call.module).__name__}, layer.name)
-                break  # what follows follows from it
+                break  # later changes are its consequences
 
 
 def _left_out(forward: Forward, wanted: torch.dtype) -> Iterator[Suspicion]:
@@ -45,7 +45,7 @@ def _left_out(forward: Forward, wanted: torch.dtype) -> Iterator[Suspicion]:
 
 
 def _dtypes(call: LayerCall) -> tuple[torch.dtype | None, torch.dtype | None]:
-    """The one dtype of a call's inputs and parameters, and that of its output; None where there is not just one."""
+    """The one dtype of a call's inputs and parameters, and that of its output; None if there are several."""
     given = {value.dtype for value in call.inputs if value.dtype.is_floating_point}
     result = {value.dtype for value in call.outputs if value.dtype.is_floating_point}
     if given == result or len(given) != 1 or len(result) != 1 or not given | result <= _BYTES.keys():

@@ -1,4 +1,4 @@
-"""TA520: softmax or log_softmax over the one output of a layer: the result is the same for every sample."""
+"""TA520: softmax or log_softmax over a layer's only output: the result is the same for every sample."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA521: the target of a value is computed by the network that learns it, and a gradient flows into the target too."""
+"""TA521: a value's target comes from the network that learns it, and a gradient flows into the target too."""
 
 from collections.abc import Iterator
 

@@ -1,11 +1,11 @@
-"""TA523: softmax over the batch or over time: what goes into a loss by classes does not add up to 1 over the classes."""
+"""TA523: softmax over the batch or over time: the scores for a loss do not add up to 1 over the classes."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Loss, Refutation, Step, Suspicion
 
 FAR = 0.05
-"""How far from 1 the sum over the classes is, by more than what half precision rounds."""
+"""How far from 1 the sum over the classes may be: more than half precision rounds."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:

@@ -1,4 +1,4 @@
-"""TA525: one term of a loss is a mean over all elements, and another a sum over them that is far larger."""
+"""TA525: one term of a loss is a mean over all elements, another a sum over them that is far larger."""
 
 from collections.abc import Iterator
 

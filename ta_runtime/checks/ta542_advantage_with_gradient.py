@@ -1,4 +1,4 @@
-"""TA542: the weight of a log-probability carries a gradient, so that the loss of the actor trains what computes it."""
+"""TA542: the weight of a log-probability carries a gradient, so the actor's loss also trains the critic."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA560: the last entry of a schedule is never drawn, with which sampling begins."""
+"""TA560: the last entry of a schedule is never drawn, although sampling starts with it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA600: an optimizer steps along the sum of all gradients so far, because nothing ever clears them."""
+"""TA600: each optimizer step follows the sum of all gradients so far, because nothing ever clears them."""
 
 from collections.abc import Iterator
 

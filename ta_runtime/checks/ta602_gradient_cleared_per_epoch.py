@@ -1,4 +1,4 @@
-"""TA602: gradients are cleared now and then, and most steps still use those of earlier steps too."""
+"""TA602: gradients are rarely cleared, so most steps also follow the gradients of earlier steps."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA605: gradients are clipped while they still hold the factor of a gradient scaler."""
+"""TA605: gradients are clipped while they are still scaled by a gradient scaler."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA607: a learning rate scheduler steps before its optimizer, so that the first learning rate is skipped."""
+"""TA607: a learning rate scheduler steps before its optimizer, so the first learning rate is skipped."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _is_early(schedule: SchedulerCalls) -> bool:
-    """Whether it took one step too early in a loop; several are a schedule brought to where a run goes on."""
+    """Whether it took one step too early in a loop; several steps move a schedule to the point where a run resumes."""
     return (
         schedule.before_first == 1
         and schedule.times > 1

@@ -6,9 +6,9 @@ from ta_runtime.facts import Refutation, Run, SchedulerCalls, Suspicion
 
 _ENDLESS = ("ExponentialLR", "MultiStepLR", "StepLR")
 NOTHING = 1e-7
-"""Of the first learning rate: what is below it moves no weight in single precision that the first one moved by its size."""
+"""Of the first learning rate: below it, no weight in single precision moves that the first rate moved by its size."""
 SOMETHING = 1e-3
-"""Of the first learning rate: what is above it still trains."""
+"""Of the first learning rate: above it, weights still train."""
 FEW = 4
 """Steps of a scheduler from which on its cadence shows."""
 
@@ -30,7 +30,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _is_per_epoch(schedule: SchedulerCalls) -> bool:
-    """Whether the optimizer made as many steps as the scheduler was laid out for, and that at most half as many.
+    """Whether the optimizer made as many steps as the scheduler is long, and the scheduler at most half as many.
 
     A length that may count epochs must be met exactly, as it could be met by chance.
     """
@@ -41,7 +41,7 @@ def _is_per_epoch(schedule: SchedulerCalls) -> bool:
 
 
 def _is_per_batch(schedule: SchedulerCalls) -> bool:
-    """Whether it stepped with the optimizer, and was laid out for the epochs of the run, or has decayed to nothing."""
+    """Whether it stepped with the optimizer, and is as long as the run has epochs, or has decayed to nothing."""
     if (
         schedule.times < 0.9 * schedule.optimizer_steps
         or schedule.batches < 2 * schedule.passes
@@ -54,7 +54,7 @@ def _is_per_batch(schedule: SchedulerCalls) -> bool:
 
 
 def _fits(schedule: SchedulerCalls) -> bool:
-    """Whether the run made the steps it was laid out for, or something is left of the learning rate."""
+    """Whether it made all its steps, or part of the learning rate is left."""
     if schedule.length is not None:
         return 0.9 * schedule.length <= schedule.times <= schedule.length + 1
     return schedule.kind in _ENDLESS and bool(schedule.first_rate) and _share(schedule) > SOMETHING

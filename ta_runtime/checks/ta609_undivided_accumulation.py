@@ -1,4 +1,4 @@
-"""TA609: gradients of several batches are added up, and the mean loss of each is not divided by their number."""
+"""TA609: gradients of several batches are accumulated, but the mean losses are not divided by their number."""
 
 from collections import Counter
 from collections.abc import Iterator

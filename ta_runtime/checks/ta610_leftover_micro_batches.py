@@ -1,4 +1,4 @@
-"""TA610: batches at the end of an epoch, too few for a full accumulation, get no step in that epoch."""
+"""TA610: batches at the end of an epoch, too few for a full accumulation, are not stepped in that epoch."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA611: a model that was trained in training mode is put into evaluation mode, and trained on in it."""
+"""TA611: a model is put into evaluation mode and then trained further in it."""
 
 from collections.abc import Iterator
 

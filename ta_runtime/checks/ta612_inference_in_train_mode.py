@@ -25,7 +25,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _evaluates(inference: Inference) -> bool:
-    """Whether losses are taken of the outputs, or the batches come from loaders that no step trained on."""
+    """Whether losses are computed from the outputs, or the batches come from loaders that no step trained on."""
     if not inference.noisy:
         return False
     unseen = bool(inference.loaders) and not any(loader.trained for loader in inference.loaders)

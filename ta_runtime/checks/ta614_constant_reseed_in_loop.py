@@ -1,11 +1,11 @@
-"""TA614: a constant seed set again and again, so that all passes draw the same random numbers."""
+"""TA614: a constant seed is set repeatedly, so all passes draw the same random numbers."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Refutation, Run, Suspicion
 
 REPEATS = 3
-"""Steps of one optimizer that must have begun alike: two may be a start and a resumption."""
+"""Steps of one optimizer that must start from the same state: two may be a start and a resumption."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:

@@ -1,4 +1,4 @@
-"""TA616: the state that is restored or saved as the best is the model's own, and training went on in it."""
+"""TA616: the state restored or saved as the best is the model's own, and later training changed it."""
 
 from collections.abc import Iterator
 

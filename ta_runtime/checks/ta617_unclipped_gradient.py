@@ -1,4 +1,4 @@
-"""TA617: gradients that nothing clips are now and then far larger than usual."""
+"""TA617: gradients that nothing clips are sometimes far larger than usual."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from ta_runtime.facts import Gradients, Refutation, Suspicion
 WARM_UP = 50
 """Steps before a run's own norms say what is usual."""
 LARGE = 10.0
-"""How many times the usual norm, and more than ever before: limits are set at a few times what is usual."""
+"""Factor above the usual norm, and above all norms before: limits are usually set at a few times the usual norm."""
 SPREADS = 8.0
 """How many median absolute deviations of the logarithm it must be away as well, so that a noisy run is not accused."""
 WITHIN = 3.0

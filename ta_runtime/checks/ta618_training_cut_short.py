@@ -1,4 +1,4 @@
-"""TA618: epochs leave their loader before its end: a floor for a ceiling, one batch too few, or a cut left in."""
+"""TA618: epochs leave their loader before its end: rounded down, one batch too few, or by a leftover limit."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ta_runtime.probes.places import Place
 EPOCHS = 2
 """That were left at the same batch. A number of steps leaves only the last one."""
 _A_FEW = 100
-"""As the linter has it: more batches than these somebody may want to stop after."""
+"""As in the linter: a stop after more batches than this may be intended."""
 _TRIES_OUT = re.compile(r"debug|dry|smoke|fast_dev|sanity|profil|test|bench|demo", re.IGNORECASE)
 
 

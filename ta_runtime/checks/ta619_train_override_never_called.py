@@ -1,4 +1,4 @@
-"""TA619: a module with a `train()` of its own is trained, and nobody has called it."""
+"""TA619: a module has its own `train()`, but is trained without a call of it."""
 
 from collections.abc import Iterator
 

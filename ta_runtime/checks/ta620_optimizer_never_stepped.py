@@ -1,4 +1,4 @@
-"""TA620: an optimizer was built, its parameters had gradients, and it never stepped."""
+"""TA620: an optimizer never stepped, although its parameters had gradients."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA622: gradients were clipped after several backward passes of one step, so that their sum was cut again and again."""
+"""TA622: gradients were clipped after several backward passes of one step, so their sum was cut repeatedly."""
 
 from collections.abc import Iterator
 

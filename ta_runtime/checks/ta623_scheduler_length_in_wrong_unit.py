@@ -1,4 +1,4 @@
-"""TA623: a schedule was laid out over the batches of a training, and stepped once for several of them."""
+"""TA623: the length of a schedule counts batches, but it stepped once for several of them."""
 
 from collections.abc import Iterator
 

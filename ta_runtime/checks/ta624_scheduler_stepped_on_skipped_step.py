@@ -1,4 +1,4 @@
-"""TA624: a schedule went on where a gradient scaler left the step of its optimizer out."""
+"""TA624: a schedule stepped although a gradient scaler skipped the step of its optimizer."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA625: training went on at a learning rate of 0, or past the end of a cosine schedule, where the rate climbs again."""
+"""TA625: training continued at a learning rate of 0, or past a cosine schedule's end, where the rate climbs."""
 
 from collections.abc import Iterator
 

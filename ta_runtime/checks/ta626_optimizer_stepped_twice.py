@@ -1,4 +1,4 @@
-"""TA626: an optimizer stepped again along the gradients that its last step had used."""
+"""TA626: an optimizer stepped again with gradients that its last step had used."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, Refutation, Run, Suspicion
 
 FEW = 2
-"""Steps needed for a finding: one more at the end of a training is no pattern."""
+"""Steps needed for a finding: an extra one at the end of a training is not a pattern."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:

@@ -1,4 +1,4 @@
-"""TA650: backward passes or steps went past Accelerate while it had to divide or scale the loss."""
+"""TA650: backward passes or steps bypassed Accelerate while it had to divide or scale the loss."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _bare_steps(run: Run) -> Counter[Place]:
 
 
 def _steps(history: LoopHistory) -> Iterator[tuple[set[Place], Place, int]]:
-    """The steps of an optimizer: where backward passes were called for them, where they were made, and how often."""
+    """The steps of an optimizer: the lines of their backward passes, their own lines, and how often."""
     for pattern, times in history.patterns.items():
         last = pattern[-1][0]
         if last.action is Action.STEP:

@@ -1,4 +1,4 @@
-"""TA653: the head of a model of PEFT was drawn at random in this run, and is frozen while adapters train."""
+"""TA653: the head of a PEFT model was initialised at random in this run, and is frozen while adapters train."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA654: a model of PEFT is called to train, and nothing in it requires a gradient."""
+"""TA654: a PEFT model is called to train, but nothing in it requires a gradient."""
 
 from collections.abc import Iterator
 

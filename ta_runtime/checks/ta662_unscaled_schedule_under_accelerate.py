@@ -1,4 +1,4 @@
-"""TA662: a schedule stepped once for each process of Accelerate, and was laid out for the steps of one."""
+"""TA662: a schedule stepped once per process of Accelerate, but its length is that of one process."""
 
 from collections.abc import Iterator
 

@@ -1,11 +1,11 @@
-"""TA670: the rewards of a group are all the same, so that its advantages are 0 and it teaches nothing."""
+"""TA670: all rewards of a group are equal, so its advantages are 0 and it teaches nothing."""
 
 from collections.abc import Iterator
 
 from ta_runtime.facts import Run, Suspicion
 
 STEPS = 20
-"""Steps that a verdict needs: one batch of hard or easy prompts is no pitfall."""
+"""Steps that a verdict needs: one batch of hard or easy prompts is normal."""
 SHARE = 0.9
 """The share of groups without spread above which next to nothing is left to learn from."""
 

@@ -1,4 +1,4 @@
-"""TA705: `load_state_dict(strict=False)` left keys out, and nobody looks at which."""
+"""TA705: `load_state_dict(strict=False)` left keys out, and the code does not check which."""
 
 from collections.abc import Iterator
 

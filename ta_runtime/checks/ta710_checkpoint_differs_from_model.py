@@ -1,4 +1,4 @@
-"""TA710: what is saved of a model is not the state that it has."""
+"""TA710: a checkpoint does not hold the state that the model has."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA800: a run that trains and was never seeded cannot be repeated."""
+"""TA800: a training run without a seed cannot be repeated."""
 
 from collections.abc import Iterator
 

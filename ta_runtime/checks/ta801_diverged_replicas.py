@@ -1,4 +1,4 @@
-"""TA801: a model that several ranks should have the same of is not the same on all of them."""
+"""TA801: the ranks that share a model hold different versions of it."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ def check_replicas(divergence: DivergedReplicas) -> Iterator[Suspicion]:
         "largest difference": divergence.apart,
         "ranks": ",".join(map(str, divergence.ranks)),
     }
-    # what keeps gradients from being reduced is the cause, where it was seen
+    # if the run saw why gradients are not reduced, that is the cause
     yield Suspicion(
         divergence.place,
         f"{model} is not the same on all ranks",

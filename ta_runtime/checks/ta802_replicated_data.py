@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_runtime.facts import Drawn, Refutation, Run, Suspicion
 
 SHARE = 0.5
-"""Of a rank's samples. Ranks that divide the data have none in common, but for a few that pad the last batch."""
+"""Of a rank's samples. Ranks that split the data share none, except for a few that pad the last batch."""
 LEAST = 8
 """Samples to compare."""
 DISTINCT = 0.9

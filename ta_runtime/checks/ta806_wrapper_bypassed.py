@@ -1,4 +1,4 @@
-"""TA806: a training step runs the model inside `DistributedDataParallel`, and not the wrapper, which reduces gradients."""
+"""TA806: a training step runs the model inside `DistributedDataParallel`, so nothing reduces its gradients."""
 
 from collections.abc import Iterator
 

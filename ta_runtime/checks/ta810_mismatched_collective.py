@@ -1,4 +1,4 @@
-"""TA810: the ranks of a group call one collective with arguments that do not fit."""
+"""TA810: the ranks of a group call a collective with arguments that do not match."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA811: a number is read from a DTensor of which each rank holds a part that is still to be put together."""
+"""TA811: a number is read from a DTensor whose parts on the ranks are not yet combined."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA852: a run trains a model and saves it nowhere."""
+"""TA852: a run trains a model and never saves it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA856: values are missing in the samples of a training, or samples come twice."""
+"""TA856: the training samples have missing values, or samples come twice."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,6 @@
 """Sees logarithms, exponentials, roots and angles in the user's code, on thorough steps (`facts.Step.thorough`) alone."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -8,37 +9,27 @@ from torch import Tensor
 from ta_runtime.facts import Expression
 from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.observers import scores
-from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.observer import ThoroughObserver
 from ta_runtime.probes.backward import in_backward
-from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.patching import Call, End, Watch
 from ta_runtime.probes.places import caller, here, is_library
 
 if TYPE_CHECKING:
     from torch.autograd.graph import Node
 
-    from ta_runtime.observers.context import Context
-    from ta_runtime.observers.window import Window
 
 _NAMES = {name: name for name in ("log", "exp", "sqrt", "acos", "asin", "pow")}
 _NAMES |= {"arccos": "acos", "arcsin": "asin", "__pow__": "pow"}
-_RULES = frozenset({"TA110", "TA112"})
 _MOST = 64  # calls of one step
 
 
-class Expressions(Observer):
+class Expressions(ThoroughObserver):
     """Watches such calls for one window at a time."""
 
-    def __init__(self, session: "Context") -> None:
-        super().__init__(session)
-        self._wanted = bool(_RULES & session.settings.rules)
+    rules = frozenset({"TA110", "TA112"})
 
-    def begin(self, window: "Window") -> None:
-        self.undo()
-        if self._wanted and window.thorough and not self.session.runs_compiled:
-            self._listen("elementary", self._begun)
-
-    def compiles(self) -> None:
-        self.undo()
+    def _watches(self) -> Mapping[str, Watch]:
+        return {"elementary": self._begun}
 
     def _begun(self, call: Call) -> End:
         return self._noted

@@ -1,7 +1,7 @@
 """What an observer of a session may be told of, besides the actions of a `Listener`."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -92,3 +92,26 @@ class Observer(Listener):
 
     def report(self, run: "Run") -> None:
         """Put what was seen so far into the facts of the run."""
+
+
+class ThoroughObserver(Observer):
+    """Listens in windows that are looked at thoroughly, where a rule of its own is on and nothing is compiled."""
+
+    rules: ClassVar[frozenset[str]]
+
+    def __init__(self, session: "Context") -> None:
+        super().__init__(session)
+        self._wanted = not self.rules.isdisjoint(session.settings.rules)
+
+    def _watches(self) -> Mapping[str, Watch]:
+        """Who hears of which event."""
+        raise NotImplementedError
+
+    def begin(self, window: "Window") -> None:
+        self.undo()
+        if self._wanted and window.thorough and not self.session.runs_compiled:
+            for event, method in self._watches().items():
+                self._listen(event, method)
+
+    def compiles(self) -> None:
+        self.undo()

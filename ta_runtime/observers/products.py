@@ -1,18 +1,18 @@
 """Sees products of log-probabilities with what weighs them, on thorough steps (`facts.Step.thorough`) alone."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from ta_runtime.facts import Product
-from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.observer import ThoroughObserver
 from ta_runtime.probes.backward import in_backward
-from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.patching import Call, End, Watch
 from ta_runtime.probes.places import caller, here, is_library
 
 if TYPE_CHECKING:
     from ta_runtime.observers.context import Context
-    from ta_runtime.observers.window import Window
 
 _MOST = 64  # products of one step
 _FAR = 32  # nodes between a factor and what made it
@@ -33,22 +33,17 @@ _LOGARITHMS = frozenset({"LogSoftmaxBackward0", "LogBackward0"})
 _DIFFERENCE = "SubBackward0"
 
 
-class Products(Observer):
+class Products(ThoroughObserver):
     """Watches such products for one window at a time."""
+
+    rules = frozenset({"TA542"})
 
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
-        self._wanted = "TA542" in session.settings.rules
         self._key = object()  # of nodes' metadata: other sessions have their own
 
-    def begin(self, window: "Window") -> None:
-        self.undo()
-        if self._wanted and window.thorough and not self.session.runs_compiled:
-            self._listen("log_prob", self._chosen)
-            self._listen("multiply", self._multiplied)
-
-    def compiles(self) -> None:
-        self.undo()
+    def _watches(self) -> Mapping[str, Watch]:
+        return {"log_prob": self._chosen, "multiply": self._multiplied}
 
     def _chosen(self, call: Call) -> End:
         return self._mark

@@ -1,21 +1,16 @@
 """Sees squared differences with a target that a network computes, on thorough steps (`facts.Step.thorough`) alone."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from ta_runtime.facts import Residual
-from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.observer import ThoroughObserver
 from ta_runtime.probes.backward import in_backward
-from ta_runtime.probes.patching import Call
+from ta_runtime.probes.patching import Call, Watch
 from ta_runtime.probes.places import caller, here, is_library
 
-if TYPE_CHECKING:
-    from ta_runtime.observers.context import Context
-    from ta_runtime.observers.window import Window
-
-_RULE = "TA521"
 _MOST = 64  # differences of one step
 _TERMS = 16  # terms of one difference
 _WHOLE = 2000  # nodes of a graph that is seen whole
@@ -40,21 +35,13 @@ class _Term(NamedTuple):
     sign: int
 
 
-class Residuals(Observer):
+class Residuals(ThoroughObserver):
     """Watches such losses for one window at a time."""
 
-    def __init__(self, session: "Context") -> None:
-        super().__init__(session)
-        self._wanted = _RULE in session.settings.rules
+    rules = frozenset({"TA521"})
 
-    def begin(self, window: "Window") -> None:
-        self.undo()
-        if self._wanted and window.thorough and not self.session.runs_compiled:
-            self._listen("loss", self._compared)
-            self._listen("elementary", self._raised)
-
-    def compiles(self) -> None:
-        self.undo()
+    def _watches(self) -> Mapping[str, Watch]:
+        return {"loss": self._compared, "elementary": self._raised}
 
     def _compared(self, call: Call) -> None:
         if call.function.__name__ in _LOSSES:

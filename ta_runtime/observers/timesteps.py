@@ -4,14 +4,15 @@ Neither the numbers nor the tables are looked at: the arguments of the one and t
 """
 
 import weakref
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ta_runtime.facts import Timesteps
-from ta_runtime.observers.observer import Observer
-from ta_runtime.probes.patching import Call, End
+from ta_runtime.observers.observer import ThoroughObserver
+from ta_runtime.probes.patching import Call, End, Watch
 from ta_runtime.probes.places import Place, caller, here, is_library
 
 if TYPE_CHECKING:
@@ -23,24 +24,23 @@ _MOST = 16  # draws of one step
 _LEAST = 8  # entries of a table
 
 
-class TimestepObserver(Observer):
+class TimestepObserver(ThoroughObserver):
     """Watches draws and reads for one window at a time."""
+
+    rules = frozenset({"TA560"})
 
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
-        self._wanted = "TA560" in session.settings.rules
         self._found: dict[Place, Timesteps] = {}
         self._drawn: list[tuple[weakref.ref[Tensor], Timesteps]] = []
         self._tables: dict[int, Timesteps] = {}  # those read in this window, by where they lie
 
     def begin(self, window: "Window") -> None:
-        self.undo()
         self._drawn, self._tables = [], {}
-        if self._wanted and window.thorough and not self.session.runs_compiled:
-            self._listen("draw_integers", self._draws)
+        super().begin(window)
 
-    def compiles(self) -> None:
-        self.undo()
+    def _watches(self) -> Mapping[str, Watch]:
+        return {"draw_integers": self._draws}
 
     def report(self, run: "Run") -> None:
         run.timesteps = [found for found in self._found.values() if found.looks]
