@@ -221,7 +221,7 @@ def _mended(text: bytes, line: int, function: str, other: str) -> bytes:
 
 def scripts_table(result: dict[str, Any]) -> Iterator[str]:
     """The bugs that a rule is about."""
-    rows: list[tuple[str, ...]] = [("bug", "rules", "named", "gone when mended")]
+    rows: list[tuple[str, ...]] = [("bug", "rules", "named", "gone when fixed")]
     for row in result["bugs"]:
         rules = ", ".join(row["rules"]) + ("" if _is_default(row["rules"]) else " (not by default)")
         rows.append((row["bug"], rules, _yes(row["named"]), _yes(row["gone"]) if row["named"] else "-"))

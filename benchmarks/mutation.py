@@ -383,7 +383,7 @@ def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
     if module.loops.gated or module.loops.framework is not None:
         return "a framework may do it"
     if rule in _OVER_GRADIENTS and module.clearings.when(loop) is Clearing.UNKNOWN:
-        return "something out of sight may clear the gradients"
+        return "code outside the project may clear the gradients"
     if rule in _OVER_SCHEDULERS and Kind.SCHEDULER not in _kinds_of_receivers(module, "step"):
         return "the kind of the scheduler is unknown"
     if rule in _OVER_MODELS and not _knows_models(module, loop):

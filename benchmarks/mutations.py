@@ -340,7 +340,7 @@ def ta604(site: Site) -> Iterator[list[Edit]]:
 
 
 def ta605(site: Site) -> Iterator[list[Edit]]:
-    """`scaler.unscale_(optimizer)` is deleted, and the gradients are clipped all the same"""
+    """`scaler.unscale_(optimizer)` is deleted, and the gradients are still clipped"""
     if _clips(site):
         calls = site.statements(site.region, "unscale_")
         yield [edit for call in calls for edit in site.text.gone(call)]
@@ -496,7 +496,7 @@ def ta612(site: Site) -> Iterator[list[Edit]]:
     """`eval()` before an evaluation under `no_grad` is deleted, of a model that trains and has layers that need it
 
     Not in a test. A model that nothing in the file puts into training mode, as an average of weights, is in evaluation
-    mode all the same; one for which a condition chooses the mode is in neither for certain.
+    mode too; one for which a condition chooses the mode is in neither for certain.
     """
     if site.module.is_test or not _LAYERS_WITH_MODES.search(site.module.source.text):
         return

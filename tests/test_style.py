@@ -63,6 +63,22 @@ def test_a_rule_page_says_it_in_plain_words(page: Path) -> None:
     assert not (riddle := RIDDLES.search(prose(page))), riddle
 
 
+PAGES = sorted(
+    {*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")}
+    - {ROOT / "docs" / "style.md"}
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_is_in_plain_words(page: Path) -> None:
+    """In its prose: code, and questions, which begin with `Where` and `Who`, are left out."""
+    text = page.read_text(encoding="utf-8")
+    for left_out in (r"^ *```.*?^ *```", r"`[^`]+`", r"[^.?]*\?"):
+        text = re.sub(left_out, "", text, flags=re.DOTALL | re.MULTILINE)
+    found = RIDDLES.search(text)
+    assert found is None, text[found.start() - 40 : found.end() + 40]
+
+
 def test_a_fingerprint_does_not_depend_on_the_message() -> None:
     source, site = Source("train.py", "optimizer.step()\n"), Site("train.py", 1, 1, 1, 17)
     one, other = (Finding("TA600", message, Severity.ERROR, site) for message in ("as it was", "as it is"))
