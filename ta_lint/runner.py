@@ -87,13 +87,14 @@ def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) ->
         jobs = 1 if sum(size for size, _ in sized) < _FEW_BYTES else _cores()
     batches = _batches(sized, jobs)
     if jobs == 1 or len(batches) < 2:
-        for batch in batches:
-            yield from zip(batch, _on_deep_stack(task, batch), strict=True)
-        return
-    from ta_lint import workers
+        done = ((batch, _on_deep_stack(task, batch)) for batch in batches)
+    else:
+        from ta_lint import workers
 
-    for batch, results in workers.each(partial(_on_deep_stack, task), batches, min(jobs, len(batches))):
+        done = workers.each(partial(_on_deep_stack, task), batches, min(jobs, len(batches)))
+    for batch, results in done:
         yield from zip(batch, results, strict=True)
+    collector.resume()
 
 
 def _batches(sized: "list[tuple[int, File]]", jobs: int) -> "list[list[File]]":
@@ -126,7 +127,6 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     start_thread(work).join()
     if failure:
         raise failure[0]
-    collector.resume()
     return results
 
 

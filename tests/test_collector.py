@@ -9,8 +9,10 @@ import pytest
 from marked import blocks
 
 from ta_lint import engine
+from ta_lint.checks import flakes
 from ta_lint.core.collector import paused, resume
 from ta_lint.core.config import Configs, Options
+from ta_lint.core.source import Source
 from ta_lint.facts.program.program import program_of
 from ta_lint.file import File
 from ta_lint.syntax import parse
@@ -52,6 +54,20 @@ def test_a_program_that_sent_it_away_keeps_it_away() -> None:
         assert not gc.isenabled()
     assert not gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+def test_nothing_of_pyflakes_waits_for_the_collector() -> None:
+    code = "import torch\n\ndef train(model):\n    total = [loss for loss in model]\n    return totl\n"
+    source = Source("train.py", code)
+    flakes.messages(source)  # which imports pyflakes
+    flakes.messages.cache_clear()
+    gc.collect()
+    gc.disable()
+    syntax = weakref.ref(source.syntax)
+    assert [message.lineno for message in flakes.messages(source)] == [1, 4, 5]
+    flakes.messages.cache_clear()
+    del source
+    assert syntax() is None
 
 
 def test_no_tree_waits_for_the_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

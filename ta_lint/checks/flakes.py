@@ -24,11 +24,17 @@ def messages(source: Source) -> "tuple[Message, ...]":
     if isinstance(syntax, SyntaxError):
         return ()
     try:
-        found: list[Message] = Checker(syntax, source.path, builtins=ELSEWHERE, withDoctest=False).messages
+        checker = Checker(syntax, source.path, builtins=ELSEWHERE, withDoctest=False)
     except AssertionError:
         if source.is_compilable:
             raise
         return ()  # pyflakes fails, for example, on `from __future__` inside a class
+    found: list[Message] = checker.messages
+    for (
+        scope
+    ) in checker.deadScopes:  # scopes, bindings and the checker refer to one another, and to the whole tree
+        scope.clear()
+    vars(checker).clear()
     return tuple(sorted(found, key=lambda message: (message.lineno, message.col)))
 
 

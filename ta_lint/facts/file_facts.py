@@ -67,6 +67,13 @@ from ta_lint.facts.values.widths import Widths
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, dotted, spreads
 
+# What the losses of torch call their inputs.
+_OF_LOSSES = frozenset(
+    "anchor input input1 input2 input_ input_lengths log_input log_probs negative positive target target_ target_lengths "
+    "targets var".split()
+)
+_LITERALS = (cst.Float, cst.Integer, cst.SimpleString)
+
 
 @dataclass(frozen=True, eq=False)
 class Suspicion:
@@ -450,7 +457,7 @@ class FileFacts:
 
     @cached_property
     def _makers(self) -> dict[int, str | None]:
-        """The constructor behind each callee that is called with two arguments or more, by the number of the call:
+        """The constructor behind each callee that is called as a loss would be, by the number of the call:
         `torch.nn.MSELoss` for `self.criterion(x, y)`, also where the criterion is a parameter.
 
         A callee that is built in one place and called in many is resolved once.
@@ -458,8 +465,8 @@ class FileFacts:
         found: dict[int, str | None] = {}
         makers: dict[int, str | None] = {}
         for call in self.tree.all(cst.Call):
-            if len(call.args) < 2 and not spreads(call):
-                continue  # a loss takes scores and targets; most layers take one input
+            if not _may_compute_a_loss(call):
+                continue
             origin = self.kinds.origin(call.func)
             if type(origin) not in (cst.Call, cst.Param):
                 continue
@@ -553,3 +560,11 @@ def is_test(path: str) -> bool:
         or name.name == "conftest.py"
         or "tests" in name.parts[:-1]
     )
+
+
+def _may_compute_a_loss(call: cst.Call) -> bool:
+    """Whether a call may be of a loss: scores and targets, and no number or setting, as constructors of layers take."""
+    named = [arg.keyword.value for arg in call.args if arg.keyword is not None]
+    if len(call.args) < 2 and not spreads(call):
+        return False
+    return _OF_LOSSES.issuperset(named) and not any(isinstance(arg.value, _LITERALS) for arg in call.args)

@@ -19,6 +19,8 @@ class Undo(list[Callable[[], object]]):
         self.append(Patch(owner, name, watch).undo)
 
     def __call__(self) -> None:
+        if not self:  # most steps put nothing on torch
+            return
         with ExitStack() as rest:
             for undo in self:
                 rest.callback(undo)
