@@ -335,7 +335,10 @@ def test_the_wrappers_take_a_compiled_model(compiled: Literal["skip", "eager"]) 
     ("options", "told"),
     [
         ({"model": 3}, "model: int is not a torch.nn.Module"),
-        ({"optimizer": 3}, "optimizer: int is not a torch.optim.Optimizer; give one, a list of them, or None"),
+        (
+            {"optimizer": 3},
+            "optimizer: int is not a torch.optim.Optimizer; give one, a list of them, or None",
+        ),
         ({"optimizer": [None]}, "optimizer: NoneType is not a torch.optim.Optimizer"),
         ({"reporters": [3]}, r"reporters: 3 is not a reporter; give for example \[JSONReporter\(\)\]"),
         ({"fail_level": "loud"}, "fail_level: 'loud' is none of note, warning, error"),

@@ -153,7 +153,8 @@ def test_what_is_no_such_file_is_refused_by_name(text: str, said: str, tmp_path:
 
 def test_a_file_that_is_not_there_is_told_how_to_make() -> None:
     with pytest.raises(
-        UsageError, match=r"^nothing.json: no such file; make it with `ta-runtime infer TRACE -o nothing.json`"
+        UsageError,
+        match=r"^nothing.json: no such file; make it with `ta-runtime infer TRACE -o nothing.json`",
     ):
         file.load(Path("nothing.json"))
 
