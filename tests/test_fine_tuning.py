@@ -215,15 +215,4 @@ def test_an_audited_step_of_a_language_model_counts_its_tokens_without_waiting_f
     counts, without = operations(1, []), operations(1, PACK)
     assert counts.syncs == without.syncs
     added = counts.total - without.total
-    print(
-        added,
-        {
-            k: v - without.operations.get(k, 0)
-            for k, v in counts.operations.items()
-            if v != without.operations.get(k, 0)
-        },
-        counts.total,
-        without.total,
-        operations(None, []).total,
-    )
-    assert 0 < added < 100
+    assert 0 < added <= 60
