@@ -15,6 +15,7 @@ from ta_runtime.observers.tokenizers import Tokenizers, decoded, special_of
 from ta_runtime.observers.tokens import IGNORED
 from ta_runtime.preflight.watching import LossCall, ModelCall
 
+_NAMES = {"input_ids", "labels", "shift_labels", "attention_mask", "position_ids"}
 _ROWS = 3
 """Rows that are shown."""
 _TOKENS = 240
@@ -101,7 +102,7 @@ def read(call: ModelCall, losses: list[LossCall], tokenizers: Tokenizers) -> lis
     """
     given = _given(call)
     ids = given.get("input_ids")
-    if ids is None or ids.dim() != 2 or not ids.numel() or ids.is_floating_point() or ids.is_meta:
+    if ids is None or ids.dim() != 2 or not ids.numel() or ids.is_floating_point():
         return []
     model = base(call.module)
     decodes_apart = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
@@ -131,13 +132,11 @@ def read(call: ModelCall, losses: list[LossCall], tokenizers: Tokenizers) -> lis
 
 
 def _given(call: ModelCall) -> dict[str, Tensor]:
-    """The tensors of a call by name, as far as they lie beside its first `input_ids`."""
-    found = [
-        (*name.rpartition(".")[::2], tensor.detach().cpu())
-        for name, tensor in tensors(named(call.module, call.args, call.kwargs))
-    ]
-    beside = next((folder for folder, name, _ in found if name == "input_ids"), None)
-    return {name: tensor for folder, name, tensor in found if folder == beside}
+    """What says how the rows of a call are read, by name, as far as it lies beside its first `input_ids`."""
+    given = dict(tensors(named(call.module, call.args, call.kwargs)))
+    beside = next((path[: -len("input_ids")] for path in given if path.split(".")[-1] == "input_ids"), "")
+    found = {name: given[path] for name in _NAMES if (path := beside + name) in given}
+    return {name: tensor.detach().cpu() for name, tensor in found.items() if not tensor.is_meta}
 
 
 def _labels(
