@@ -62,7 +62,7 @@ def answering(known: Any) -> dict[str, Tensor]:
 
 def step(model: nn.Module, loss: Callable[[], Tensor]) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    loss().backward()  # type: ignore[no-untyped-call]
+    loss().backward()
     optimizer.step()
 
 
@@ -144,7 +144,7 @@ def test_an_sft_trainer_shows_that_it_learns_from_completions_alone(tmp_path: Pa
 def test_packed_texts_are_parted_where_their_positions_begin_anew(tmp_path: Path) -> None:
     rows = [{"text": answer} for answer in ANSWERS * 4]
     [found] = read(lambda: tune(tmp_path, rows, packing=True, max_length=12, per_device_train_batch_size=2))
-    texts = [[]]
+    texts: list[list[str]] = [[]]
     for piece in found.shown[0]:
         if piece.begins:
             texts.append([])
@@ -255,8 +255,9 @@ def test_what_a_decoder_of_its_own_is_to_say_is_read_beside_what_the_encoder_is_
     from transformers import T5Config, T5ForConditionalGeneration
 
     def train() -> None:
-        sizes: dict[str, Any] = {"vocab_size": 32, "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1}
-        model = T5ForConditionalGeneration(T5Config(**sizes, num_heads=2, decoder_start_token_id=3))
+        sizes: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+        sizes |= {"vocab_size": 32, "decoder_start_token_id": 3}
+        model = T5ForConditionalGeneration(T5Config(**sizes))
         known = tokenizer()
         asked = known(QUESTIONS, padding=True, return_tensors="pt")
         said = known(ANSWERS, padding=True, return_tensors="pt")
@@ -454,7 +455,7 @@ def test_the_page_fits_a_phone_in_light_and_dark_and_asks_nobody(tmp_path: Path)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for scheme in ("light", "dark"):
-            shown = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)  # type: ignore[arg-type]
+            shown = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
             shown.on("request", lambda request: requests.append(request.url))
             shown.goto(file.as_uri())
             assert shown.evaluate("document.documentElement.scrollWidth") <= 360
