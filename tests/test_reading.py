@@ -16,7 +16,15 @@ from test_contracts_language import llama, tokenizer
 from test_preflight import flown
 from tokenizers import Tokenizer, models
 from torch import Tensor, nn
-from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast, Trainer, TrainingArguments
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForTokenClassification,
+    DataCollatorForLanguageModeling,
+    PreTrainedTokenizerFast,
+    Trainer,
+    TrainingArguments,
+)
 
 from ta_runtime.preflight import page, text
 from ta_runtime.preflight.briefing import Briefing
@@ -238,17 +246,51 @@ def test_a_row_with_nothing_to_learn_is_among_those_that_are_shown() -> None:
     assert (found.idle, list(found.shown)) == (1, [0, 1, 3])
 
 
-def test_where_other_tokens_are_to_be_learned_these_are_shown() -> None:
+BERT: dict[str, Any] = {"vocab_size": 32, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+
+
+def test_where_masked_tokens_are_to_be_learned_these_are_shown() -> None:
     def train() -> None:
-        known, model = tokenizer(mask_token="<unk>"), llama()
+        known, model = (
+            tokenizer(mask_token="<unk>"),
+            BertForMaskedLM(BertConfig(**BERT, intermediate_size=16)),
+        )
         ids = known("the cat sat", return_tensors="pt")["input_ids"]
         masked, labels = ids.clone(), torch.full_like(ids, -100)
         masked[0, 2], labels[0, 2] = known.mask_token_id, ids[0, 2]
         step(model, lambda: model(input_ids=masked, labels=labels).loss)
 
     [found] = read(train)
-    [other] = [piece for piece in found.shown[0] if piece.label]
-    assert (other.text, other.label, other.role) == ("<unk>", "cat", "learned")
+    [other] = [piece for piece in found.shown[0] if piece.learned]
+    assert (other.text, other.label) == ("<unk>", "cat")
+
+
+def test_tags_of_tokens_are_not_read_as_tokens() -> None:
+    def train() -> None:
+        known = tokenizer()
+        model = BertForTokenClassification(BertConfig(**BERT, intermediate_size=16, num_labels=9))
+        ids = known("the cat sat", return_tensors="pt")["input_ids"]
+        step(model, lambda: model(input_ids=ids, labels=torch.tensor([[-100, 0, 7, 8]])).loss)
+
+    [found] = read(train)
+    assert roles(found.shown[0]) == [("<bos>", "masked"), ("the cat sat", "learned")]
+    assert not any(piece.label for piece in found.shown[0])
+
+
+def test_labels_that_the_data_has_shifted_are_put_in_the_place_of_their_tokens() -> None:
+    class Scored(Own):
+        def forward(self, input_ids: Tensor, labels: Tensor) -> Tensor:
+            return F.cross_entropy(super().forward(input_ids).flatten(0, 1), labels.flatten())
+
+    def train() -> None:
+        known, model = tokenizer(), Scored()
+        batch = answering(known)
+        ids, labels = batch["input_ids"], F.pad(batch["labels"][:, 1:], (0, 1), value=-100)
+        step(model, lambda: model(ids, labels))
+
+    [found] = read(train)
+    assert ("a mat", "learned") in roles(found.shown[0])
+    assert found.learned == 3 + 3 + 6 + 2
 
 
 def test_what_a_decoder_of_its_own_is_to_say_is_read_beside_what_the_encoder_is_given() -> None:

@@ -182,6 +182,11 @@ def shifts(model: nn.Module) -> bool:
     return forward.startswith("transformers.") and not getattr(model.config, "is_encoder_decoder", True)
 
 
+def predicts_tokens(model: nn.Module) -> bool:
+    """Whether it is a model of transformers whose labels are tokens, and not tags or classes."""
+    return any(kind.__name__.endswith((*_DECODERS, "ForMaskedLM")) for kind in type(model).__mro__)
+
+
 def named(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call of a module, by name."""
     return dict(zip(_parameters(_kind(module)), args, strict=False)) | kwargs

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers import tokens
-from ta_runtime.observers.language import base, named, shifts
+from ta_runtime.observers.language import base, named, predicts_tokens, shifts
 from ta_runtime.observers.tokenizers import Tokenizers, decoded, special_of
 from ta_runtime.observers.tokens import IGNORED
 from ta_runtime.preflight.watching import LossCall, ModelCall
@@ -23,7 +23,7 @@ _TOKENS = 240
 _HEAD, _TAIL = 32, 16
 """Tokens of a long stretch that are shown, from its begin and its end."""
 _SIMILAR = 0.5
-"""Of the targets of a loss, that are tokens of the rows: then it is known which token each is for."""
+"""Of targets, that are tokens of the rows: then it is known which token each is for."""
 
 
 class SeveralReaders(Exception):
@@ -109,6 +109,8 @@ def read(call: ModelCall, losses: list[LossCall], tokenizers: Tokenizers) -> lis
     labels = None if decodes_apart else _labels(ids, given, shifts_labels=shifts(model), losses=losses)
     if labels is None and given.keys().isdisjoint({"labels", "attention_mask"}):
         return []
+    if labels is not None and not predicts_tokens(model):
+        labels = ids.where(labels != IGNORED, IGNORED)
     tokenizer = tokenizers.reader(model, ids[0].tolist())
     if tokenizer is None:
         if tokenizers.living:
@@ -147,20 +149,28 @@ def _labels(
     if shifted is not None and shifted.shape == ids.shape:
         return _placed(ids, shifted, 1)
     if labels is not None and labels.shape == ids.shape:
-        return _placed(ids, labels[:, 1:], 1) if shifts_labels else labels
-    found = (_targets(ids, loss) for loss in losses)
-    return next((targets for targets in found if targets is not None), None)
+        if shifts_labels:
+            return _placed(ids, labels[:, 1:], 1)
+        aligned = _aligned(ids, labels)
+        return labels if aligned is None else aligned
+    found = (_aligned(ids, targets) for loss in losses if (targets := _targets(loss, len(ids))) is not None)
+    return next((labels for labels in found if labels is not None), None)
 
 
-def _targets(ids: Tensor, loss: LossCall) -> Tensor | None:
-    """The targets of a loss as labels of the tokens; None where they are not tokens of these rows."""
+def _targets(loss: LossCall, rows: int) -> Tensor | None:
+    """The targets of a loss in so many rows; None where there are none of that kind."""
     target = loss.given(1, "target").detach().cpu()
-    ignored = loss.given(4, "ignore_index", IGNORED)
-    rows, width = ids.shape
-    if target.is_floating_point() or target.numel() not in (rows * width, rows * (width - 1)):
+    if target.is_floating_point() or not target.numel() or target.numel() % rows:
         return None
-    targets = target.reshape(rows, -1).masked_fill(target.reshape(rows, -1) == ignored, IGNORED)
-    for first in (1, 0) if targets.shape[1] == width else (1,):
+    return target.reshape(rows, -1).masked_fill(
+        target.reshape(rows, -1) == loss.given(4, "ignore_index", IGNORED), IGNORED
+    )
+
+
+def _aligned(ids: Tensor, targets: Tensor) -> Tensor | None:
+    """Targets as labels, each in the place of its token, or of that after it; None where they are not tokens of these rows."""
+    width = ids.shape[1]
+    for first in {width: (0, 1), width - 1: (1,)}.get(targets.shape[1], ()):
         labels = _placed(ids, targets, first)
         live = labels != IGNORED
         if (labels == ids)[live].count_nonzero() >= _SIMILAR * live.count_nonzero():
