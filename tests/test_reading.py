@@ -26,6 +26,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from ta_lint.core.finding import Finding, Severity, Site
 from ta_runtime.preflight import page, text
 from ta_runtime.preflight.briefing import Briefing
 from ta_runtime.preflight.reading import Piece, Reading
@@ -247,13 +248,14 @@ def test_a_row_with_nothing_to_learn_is_among_those_that_are_shown() -> None:
 
 
 BERT: dict[str, Any] = {"vocab_size": 32, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+TAGS: dict[str, Any] = {**BERT, "num_labels": 9}
 
 
 def test_where_masked_tokens_are_to_be_learned_these_are_shown() -> None:
     def train() -> None:
         known, model = (
             tokenizer(mask_token="<unk>"),
-            BertForMaskedLM(BertConfig(**BERT, intermediate_size=16)),
+            BertForMaskedLM(BertConfig(**BERT)),
         )
         ids = known("the cat sat", return_tensors="pt")["input_ids"]
         masked, labels = ids.clone(), torch.full_like(ids, -100)
@@ -268,7 +270,7 @@ def test_where_masked_tokens_are_to_be_learned_these_are_shown() -> None:
 def test_tags_of_tokens_are_not_read_as_tokens() -> None:
     def train() -> None:
         known = tokenizer()
-        model = BertForTokenClassification(BertConfig(**BERT, intermediate_size=16, num_labels=9))
+        model = BertForTokenClassification(BertConfig(**TAGS))
         ids = known("the cat sat", return_tensors="pt")["input_ids"]
         step(model, lambda: model(input_ids=ids, labels=torch.tensor([[-100, 0, 7, 8]])).loss)
 
@@ -278,9 +280,13 @@ def test_tags_of_tokens_are_not_read_as_tokens() -> None:
 
 
 def test_labels_that_the_data_has_shifted_are_put_in_the_place_of_their_tokens() -> None:
-    class Scored(Own):
+    class Scored(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.own = Own()
+
         def forward(self, input_ids: Tensor, labels: Tensor) -> Tensor:
-            return F.cross_entropy(super().forward(input_ids).flatten(0, 1), labels.flatten())
+            return F.cross_entropy(self.own(input_ids).flatten(0, 1), labels.flatten())
 
     def train() -> None:
         known, model = tokenizer(), Scored()
@@ -446,6 +452,14 @@ def test_what_a_text_says_neither_moves_the_cursor_nor_is_markup() -> None:
     assert "<script>" not in html
     assert "&lt;script&gt;alert(1)" in html
     assert not {"\033", "\u202e"} & set(html)
+
+
+def test_the_page_has_the_findings_with_their_lines() -> None:
+    site = Site("train.py", 3, 1, 3, 2)
+    html = page.as_html(Briefing("train.py"), [Finding("TA301", "scale `<x>`", Severity.ERROR, site)], Path())
+    assert "TA301 error</span> scale <code>&lt;x&gt;</code>" in html
+    assert "train.py:3</code>" in html
+    assert "<p>None.</p>" in page.as_html(Briefing("train.py"), [], Path())
 
 
 # -- the command ------------------------------------------------------------------------------------------------------

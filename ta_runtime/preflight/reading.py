@@ -159,12 +159,11 @@ def _labels(
 
 def _targets(loss: LossCall, rows: int) -> Tensor | None:
     """The targets of a loss in so many rows; None where there are none of that kind."""
-    target = loss.given(1, "target").detach().cpu()
+    target: Tensor = loss.given(1, "target").detach().cpu()
     if target.is_floating_point() or not target.numel() or target.numel() % rows:
         return None
-    return target.reshape(rows, -1).masked_fill(
-        target.reshape(rows, -1) == loss.given(4, "ignore_index", IGNORED), IGNORED
-    )
+    ignored = target == loss.given(4, "ignore_index", IGNORED)
+    return target.masked_fill(ignored, IGNORED).reshape(rows, -1)
 
 
 def _aligned(ids: Tensor, targets: Tensor) -> Tensor | None:
