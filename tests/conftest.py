@@ -24,7 +24,7 @@ LONGEST = """
     healthy_runs runtime_rules ecosystem processes inference_programs given_back runtime_examples cache report_page convert ranks integrations snapshot
     silent_errors runtime_cli overhead diff frameworks bad_input program framework_monitors recorder damaged_runs runs sinks
     watching monitor trace server action safe_fixes fuzz runner runtime_reports dogfood examples pre_commit distributed_rules
-    verdicts rules masking
+    verdicts rules masking fine_tuning reading tokenizers
 """.split()
 """The files that take more than twenty seconds, longest first: they begin first, so that no worker waits for another at the end."""
 

@@ -7,14 +7,13 @@ in JSON only (`core.json_report`). Text from a checked file or its name is made 
 import math
 import os
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ta_lint.core.lazy import regex
-from ta_lint.core.terminal import JOINERS, harmless
+from ta_lint.core.terminal import harmless, painter, width_of
 from ta_lint.core.terms import Applicability, Severity, Verdict
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def text(
     `read_lines` returns the lines of a path, or of its cell with this number, and none if the file is gone; `display`
     returns the path to show. `fixes` says which findings `--fix` would fix; these are marked `[*]`.
     """
-    paint = _painter(color)
+    paint = painter(color)
     lines_of = lru_cache(maxsize=1)(read_lines)
     groups: dict[object, tuple[list[Finding], list[str]]] = {}
     for finding in findings:
@@ -108,7 +107,7 @@ def concise(
     fixes: "Callable[[Finding], bool]" = never,
 ) -> str:
     """One line for each finding: `train.py:4:5: TA600 error: message`, with `[*]` if `--fix` fixes it."""
-    paint = _painter(color)
+    paint = painter(color)
     shown = [finding for finding in findings if finding.counts]
     return "".join(
         f"{_place(finding.site, display)}: {_headline(finding, paint, fixes(finding))}\n" for finding in shown
@@ -168,7 +167,7 @@ def diff(before: bytes, after: bytes, name: str) -> bytes:
 
 def readable(changes: bytes, *, color: bool) -> str:
     """A diff from `diff` for a terminal: control characters made harmless, and coloured if `color`."""
-    paint = _painter(color)
+    paint = painter(color)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     lines = (
         "".join(text for text, _ in _cells(line)) for line in changes.decode("utf-8", "replace").split("\n")
@@ -206,7 +205,7 @@ def statistics(
 
     A rule is marked `[*]` if `--fix` fixes all of its findings, and `[-]` if it fixes some.
     """
-    paint = _painter(color)
+    paint = painter(color)
     rows = list(counts(findings, fixes))
     width = len(str(rows[0][1])) if rows else 0
     marked = any(fixable for _, _, fixable in rows)
@@ -236,14 +235,6 @@ def finite_evidence(finding: "Finding") -> dict[str, float | int | str]:
         key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in finding.evidence.items()
     }
-
-
-def _painter(color: bool) -> _Paint:
-    if not color:
-        return lambda text, style: text
-    from rich.style import Style  # not needed without colour
-
-    return lambda text, style: Style.parse(style).render(text)
 
 
 def _headline(finding: "Finding", paint: _Paint, fixable: bool) -> str:
@@ -442,15 +433,9 @@ def _cells(line: str) -> Iterator[tuple[str, int]]:
             text = " " * width
         else:
             text = harmless(character)
-            width = _width(text)
+            width = width_of(text)
         column += width
         yield text, width
-
-
-def _width(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me") or character in JOINERS:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def _severities(findings: "list[Finding]") -> str:

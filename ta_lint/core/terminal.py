@@ -5,6 +5,7 @@ import unicodedata
 
 TYPE_CHECKING = False  # `typing` is needed for nothing else
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TextIO
 
 JOINERS = "\u200c\u200d"
@@ -30,3 +31,19 @@ def _visible(character: str) -> str:
         return chr(0x2400 + ord(character))  # the picture of the control character
     category = unicodedata.category(character)
     return "\ufffd" if category in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in JOINERS else character
+
+
+def painter(color: bool) -> "Callable[[str, str], str]":
+    """What gives a text a style of rich, such as `bold red`, where colours are wanted."""
+    if not color:
+        return lambda text, style: text
+    from rich.style import Style  # not needed without colour
+
+    return lambda text, style: Style.parse(style).render(text)
+
+
+def width_of(character: str) -> int:
+    """How many cells of a terminal a character takes."""
+    if unicodedata.category(character) in ("Mn", "Me") or character in JOINERS:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -29,6 +29,7 @@ from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.loaders import LoaderObserver
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.optimizers import Optimizers
+from ta_runtime.observers.tokenizers import Tokenizers
 from ta_runtime.observers.window import Window
 from ta_runtime.probes import construction, hub, steps
 from ta_runtime.probes.compile import Compilers
@@ -121,6 +122,7 @@ class Session:
         self.forwards = Forwards(self)
         self.backwards = Backwards(self)
         self.loaders = LoaderObserver(self)
+        self.tokenizers = Tokenizers()
         self.observers = [observer(self) for observer in observers()] if self._looks else []
         self._listeners = {
             event: [

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Runs a script up to its first optimizer step and stops there, so nothing is trained.
 Shows what enters the model: the first batches with ranges and labels, and duplicates
-within the training data and between training and validation. Then it tries the model
+within the training data and between training and validation. Of a language model it
+shows rows as text, with what the loss learns from. Then it tries the model
 on copies of its weights: whether samples of a batch affect each other, and whether
 the loss of one batch can fall.
 """
@@ -46,6 +47,12 @@ def add(commands: Commands) -> None:
     )
     parser.set_defaults(run=run, parser=parser, extra="runtime")
     launching.add_program(parser)
+    parser.add_argument(
+        "--page",
+        type=Path,
+        metavar="FILE",
+        help="write what is shown, and the findings, as a page of HTML as well",
+    )
     auditing.add_options(parser, script=False)
 
 
@@ -58,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     auditing.need_torch()
     from ta_runtime import api, ranks  # and torch, for seconds: not before it is known what to run
     from ta_runtime.preflight.flight import Preflight, PreflightOver
+    from ta_runtime.reports import ReportFile
 
+    page = ReportFile(arguments.page, "html") if arguments.page is not None else None
     settings = auditing.settings(arguments, every_n_steps=1, live=False)
     with auditing.own_stdout(arguments, sys.stdout) as stream:
         audit = auditing.made(arguments, settings, program.path)
@@ -73,6 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
             return status
         _show(arguments, flight.briefing, stream, settings.root)
         report = auditing.report(arguments, audit, stream)
+    if page is not None:
+        from ta_runtime.preflight.page import as_html
+        from ta_runtime.storage import replace
+
+        replace(page.path, as_html(flight.briefing, audit.findings, settings.root))
     if status != CLEAN:
         return status
     if not flight.done:
@@ -83,7 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace, briefing: "Briefing", stream: TextIO, root: Path) -> None:
     """What was seen, before the findings."""
+    from ta_lint.core.terminal import wants_color
     from ta_runtime.preflight import text
 
     if not arguments.quiet and auditing.form(arguments) == "text":
-        stream.write(text.rendered(briefing, root) + "\n")
+        stream.write(text.rendered(briefing, root, color=wants_color(stream)) + "\n")

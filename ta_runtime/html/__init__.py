@@ -1,5 +1,6 @@
 """What every page of ours begins with: one palette, light and dark, and one frame; it needs nothing else, from anywhere."""
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
@@ -7,6 +8,8 @@ from html import escape
 from pathlib import Path
 
 from ta_lint.core.files import encodable
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def page(title: str, style: str, body: str, scripts: Sequence[str] = ()) -> str:
@@ -21,6 +24,11 @@ def page(title: str, style: str, body: str, scripts: Sequence[str] = ()) -> str:
         + "".join(f"<script>{script}</script>" for script in scripts)
         + "</body>\n</html>\n"
     )
+
+
+def marked(text: str) -> str:
+    """The text of a finding or a rule as HTML: what stands in back-ticks is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _policy(scripts: Sequence[str]) -> str:

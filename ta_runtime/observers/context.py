@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ta_runtime.facts import Loader, Machine, Model
 from ta_runtime.facts.history import History
 from ta_runtime.naming import Names
+from ta_runtime.observers.tokenizers import Tokenizers
 from ta_runtime.observers.window import Window
 from ta_runtime.probes.compile import Compilers
 from ta_runtime.probes.guard import FaultBarrier
@@ -60,6 +61,7 @@ class Context(Protocol):
     window: Window
     barrier: FaultBarrier
     compilers: Compilers
+    tokenizers: Tokenizers
     wants_digests: bool
     wants_filters: bool
 

@@ -11,7 +11,6 @@ from ta_runtime.measure.scalars import Readings
 from ta_runtime.observers import tokens
 from ta_runtime.observers.language import base
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.tokenizers import Tokenizers
 from ta_runtime.probes import construction
 from ta_runtime.probes.generation import LIBRARY
 from ta_runtime.probes.patching import Call
@@ -36,7 +35,6 @@ class Generations(Observer):
         self._wanted = not _RULES.isdisjoint(session.settings.rules)
         self._wants_markers = "TA160" in session.settings.rules
         self._watching = False
-        self._tokenizers = Tokenizers()
         self._found: dict[Place, Prompts] = {}
         self._seen = 0
         self._readings = Readings()
@@ -78,7 +76,7 @@ class Generations(Observer):
                 return
             found = self._found[place] = Prompts(place)
         model = base(call.args[0])
-        special = self._tokenizers.special(model)
+        special = self.session.tokenizers.special(model)
         mask = call.kwargs.get("attention_mask")
         attended = tokens.attended(ids, mask, special)
         found.rows += len(ids)
@@ -86,7 +84,7 @@ class Generations(Observer):
             attended is not None and self._wants_markers and self.session.step_count
         ):  # before, it has learnt no markers
             found.markers.models.add(id(model))
-            holding = tokens.holding(ids, attended, self._tokenizers.markers)
+            holding = tokens.holding(ids, attended, self.session.tokenizers.markers)
             tokens.add_markers(found.markers, len(ids), holding, self._readings)
         counts: dict[str, Tensor] = {}
         if attended is not None and special.begin is not None:

@@ -17,7 +17,6 @@ from ta_runtime.facts import TokenBatches
 from ta_runtime.observers import tokens
 from ta_runtime.observers.forwards import MOST_PASSES
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.tokenizers import Tokenizers
 from ta_runtime.probes import construction
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.modules import follow
@@ -45,7 +44,6 @@ class LanguageObserver(Observer):
         self._wanted = not _RULES.isdisjoint(session.settings.rules)
         self._wants_markers = "TA160" in session.settings.rules
         self._hooks = Undo()
-        self._tokenizers = Tokenizers()
         self._found: dict[tuple[Place, str], TokenBatches] = {}
         self._inside: nn.Module | None = None  # the language model that runs
         self._seen = 0
@@ -112,7 +110,9 @@ class LanguageObserver(Observer):
         raised = len(rest) == 1
         if raised or self._seen == _MOST or not torch.is_grad_enabled() or in_backward():
             return
-        given = dict(zip(_parameters(_kind(module)), args, strict=False)) | rest[0]
+        if self.session.infers:  # what nothing trains is no batch, and no reason to look for tokenizers
+            return
+        given = named(module, args, rest[0])
         ids = given.get("input_ids")
         if type(ids) is Tensor and ids.dim() == 2 and ids.numel() and not ids.is_meta:
             self._seen += 1
@@ -128,16 +128,16 @@ class LanguageObserver(Observer):
                 return
             tuned = model is not module or bool(getattr(model, "name_or_path", ""))
             found = self._found[place, name] = TokenBatches(
-                place, model=name, shifts=_shifts(model), tuned=tuned
+                place, model=name, shifts=shifts(model), tuned=tuned
             )
-        special = found.special = self._tokenizers.special(model)
+        special = found.special = self.session.tokenizers.special(model)
         found.batches += 1
         found.rows += len(ids)
         labels, mask = given.get("labels"), given.get("attention_mask")
         attended = tokens.attended(ids, mask, special)
         if attended is not None and self._wants_markers:
             found.markers.models.add(id(model))
-            opened = tokens.opened(ids, attended, self._tokenizers.markers)
+            opened = tokens.opened(ids, attended, self.session.tokenizers.markers)
             tokens.add_markers(found.markers, len(ids), opened, self.session.window.readings)
         counts: dict[str, Tensor] = {}
         if attended is not None and special.begin is not None:
@@ -176,10 +176,20 @@ def base(module: nn.Module) -> nn.Module:
     return inside() if inside is not None else module
 
 
-def _shifts(model: nn.Module) -> bool:
+def shifts(model: nn.Module) -> bool:
     """Whether a model shifts labels: a decoder whose `forward` is that of transformers."""
     forward = getattr(type(model).forward, "__module__", "")
     return forward.startswith("transformers.") and not getattr(model.config, "is_encoder_decoder", True)
+
+
+def predicts_tokens(model: nn.Module) -> bool:
+    """Whether it is a model of transformers whose labels are tokens, and not tags or classes."""
+    return any(kind.__name__.endswith((*_DECODERS, "ForMaskedLM")) for kind in type(model).__mro__)
+
+
+def named(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of a module, by name."""
+    return dict(zip(_parameters(_kind(module)), args, strict=False)) | kwargs
 
 
 @cache

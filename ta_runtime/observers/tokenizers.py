@@ -16,7 +16,7 @@ _LOOKS = 3  # at all objects of the process, until a tokenizer is among them
 
 
 class Tokenizers:
-    """The tokenizers of the process. They are looked for among all objects, once: nothing tells when one is built."""
+    """The tokenizers of the process. They are looked for among all objects, once a session: nothing tells when one is built."""
 
     def __init__(self) -> None:
         self._found: list[weakref.ref[Any]] = []
@@ -24,11 +24,25 @@ class Tokenizers:
 
     def special(self, model: nn.Module) -> SpecialTokens:
         """The special tokens of a model: those that the tokenizers agree on, or, where there is none, of its settings."""
+        self._look()
+        found = {special_of(tokenizer) for tokenizer in self.living} or {
+            special_of(getattr(model, "config", None))
+        }
+        return found.pop() if len(found) == 1 else SpecialTokens()
+
+    def reader(self, model: nn.Module, row: list[int]) -> Any:
+        """The tokenizer that says what the ids of a model mean; None where several would read this row in different ways."""
+        self._look()
+        known = [tokenizer for tokenizer in self.living if max(row) < len(tokenizer)] or self.living
+        name = getattr(model, "name_or_path", "")
+        of_model = [tokenizer for tokenizer in known if name and tokenizer.name_or_path == name]
+        readers = {decoded(tokenizer, row): tokenizer for tokenizer in of_model or known}
+        return readers.popitem()[1] if len(readers) == 1 else None
+
+    def _look(self) -> None:
         if not self.living and self._looks < _LOOKS:
             self._looks += 1
             self._found = [weakref.ref(tokenizer) for tokenizer in _tokenizers()]
-        found = {_of(tokenizer) for tokenizer in self.living} or {_of(getattr(model, "config", None))}
-        return found.pop() if len(found) == 1 else SpecialTokens()
 
     @property
     def markers(self) -> dict[int, str]:
@@ -70,6 +84,14 @@ def _markers(tokenizer: Any) -> dict[int, str]:
     return dict(islice(found, _MARKERS))
 
 
-def _of(source: Any) -> SpecialTokens:
+def decoded(tokenizer: Any, ids: list[int]) -> str:
+    """Ids as text, as they are; an id that the tokenizer does not know as its number."""
+    if ids and not 0 <= min(ids) <= max(ids) < len(tokenizer):
+        return " ".join(f"#{number}" for number in ids)
+    return str(tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+
+def special_of(source: Any) -> SpecialTokens:
+    """The special tokens that a tokenizer, or the settings of a model, name."""
     ids = (getattr(source, f"{name}_token_id", None) for name in ("bos", "eos", "pad"))
     return SpecialTokens(*(number if isinstance(number, int) else None for number in ids))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from ta_runtime.preflight.figures import Figures
 from ta_runtime.preflight.peeking import PeekedLoader
+from ta_runtime.preflight.reading import Reading
 
 
 @dataclass(slots=True)
@@ -14,8 +15,8 @@ class Entrance:
     path: str
     line: int
     inputs: list[Figures] = field(default_factory=list)
-    decoded: list[str] = field(default_factory=list)
-    """The first samples as text, where a tokenizer of the script says it."""
+    readings: list[Reading] = field(default_factory=list)
+    """Its token ids as text, of the first call of its line."""
 
 
 @dataclass(slots=True)

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from ta_lint.core.errors import oneline
+from ta_lint.core.terminal import wants_color
 from ta_runtime import ranks
 from ta_runtime.audit.audit import Audit
 from ta_runtime.facts import FirstLoss, Flight, Mixing, Unmoved
 from ta_runtime.facts.history import History
 from ta_runtime.measure.tree import tensors
-from ta_runtime.preflight import peeking, probing, text, words
+from ta_runtime.preflight import peeking, probing, reading, text, words
 from ta_runtime.preflight.briefing import Aim, Briefing, Entrance
 from ta_runtime.preflight.figures import figures
 from ta_runtime.preflight.forking import NotForked, apart
@@ -99,6 +100,7 @@ class Preflight:
             self._attempt("the first step", self._judge)
             with self._audit.looking_away():
                 self._attempt("what enters the model", self._show)
+                self._attempt("what enters the model as text", self._read)
                 self._attempt("the loaders", self._peek)
                 if optimizer is not None:
                     self._attempt("the model on copies", partial(self._try, optimizer))
@@ -148,6 +150,20 @@ class Preflight:
         briefing.aims = [_aim(loss) for loss in self._first.losses]
         held = construction.held()
         briefing.parameters = sum(tensor.numel() for tensor in held.values() if tensor.requires_grad)
+
+    def _read(self) -> None:
+        """Read the token ids of each line that calls a model, of its first call."""
+        told, read = self.briefing, set()
+        for call, entrance in zip(self._first.calls, told.entrances, strict=True):
+            if call.place in read:
+                continue
+            read.add(call.place)
+            try:
+                entrance.readings = reading.read(call, self._first.losses, self._audit.session.tokenizers)
+            except reading.SeveralReaders:
+                told.not_tried.append(
+                    "what enters the model as text: the tokenizers of the script read it in different ways"
+                )
 
     def _peek(self) -> None:
         if not self._first.loaders:
@@ -269,6 +285,7 @@ def shown_in(stream: TextIO, audit: Audit) -> Callable[[Briefing], object]:
 
     def write(briefing: Briefing) -> None:
         with suppress(OSError, ValueError):
-            print(text.rendered(briefing, audit.settings.root), file=stream, flush=True)
+            shown = text.rendered(briefing, audit.settings.root, color=wants_color(stream))
+            print(shown, file=stream, flush=True)
 
     return write

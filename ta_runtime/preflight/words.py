@@ -6,10 +6,21 @@ from ta_runtime.facts import Flight
 from ta_runtime.preflight.briefing import Aim, Entrance
 from ta_runtime.preflight.figures import Figures
 from ta_runtime.preflight.peeking import PeekedLoader
+from ta_runtime.preflight.reading import Piece, Reading
 
 BARS = "▁▂▃▄▅▆▇█"
 _CLASSES = 8
 """Classes that are named; of more, how many there are."""
+
+
+SIGNS = {
+    "learned": ("^", "learned from"),
+    "padding": ("-", "padding"),
+    "leaking": ("!", "padding that is learned from"),
+    "special": ("[ ]", "special token"),
+    "joint": ("|", "another text begins"),
+}
+"""The kinds of pieces of a row: the sign below or around them, and what it means."""
 
 
 def number(value: float) -> str:
@@ -101,6 +112,58 @@ def looked_into(peeked: PeekedLoader) -> list[str]:
 
 def entrance(call: Entrance) -> str:
     return f"{call.model} is given"
+
+
+def read(read: Reading) -> str:
+    """What was read, and by which tokenizer."""
+    by = f", by {read.tokenizer}" if read.tokenizer else ""
+    return f"{read.name} as text{by}"
+
+
+def learned(read: Reading) -> str:
+    """How much of it is learned from."""
+    masked = read.tokens - read.learned - read.padding - read.learned_padding
+    parts = [(read.learned, "learned from"), (masked, "masked")] if read.labelled else []
+    parts += [(read.padding, "padding"), (read.learned_padding, "padding that is learned from")]
+    told = [
+        f"{share(count / read.tokens)} {what}" for count, what in parts if count or what == "learned from"
+    ]
+    sentences = [
+        f"{counted(read.rows, 'row')} of {read.tokens // read.rows:,} tokens"
+        + (f": {', '.join(told)}" if told else "")
+    ]
+    if read.special:
+        sentences.append(counted(read.special, "special token"))
+    if read.joints:
+        sentences.append(
+            f"inside rows another text begins {'once' if read.joints == 1 else f'{read.joints:,} times'}"
+        )
+    if read.idle:
+        sentences.append(
+            f"{counted(read.idle, 'row')} {'has' if read.idle == 1 else 'have'} nothing to learn"
+        )
+    return "; ".join(sentences)
+
+
+def piece(piece: Piece) -> str:
+    """A piece of a row."""
+    if piece.left_out:
+        return f" … {counted(piece.tokens, 'token')} … "
+    text = f"[{piece.text}]" if piece.special else piece.text.replace("\n", "↵")
+    if piece.tokens > 1 and (piece.special or piece.padding):
+        text += f"×{piece.tokens:,}"
+    return f"{text}→{piece.label}" if piece.label else text
+
+
+def key(read: Reading) -> list[tuple[str, str, str]]:
+    """The kinds of what is shown of it, each with its sign and its meaning."""
+    pieces = [piece for row in read.shown.values() for piece in row]
+    kinds = {
+        kind
+        for piece in pieces
+        for kind in (piece.role, piece.special and "special", piece.begins and "joint")
+    }
+    return [(kind, sign, meaning) for kind, (sign, meaning) in SIGNS.items() if kind in kinds]
 
 
 def aim(loss: Aim) -> str:

@@ -12,7 +12,8 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding, Severity, Site, Verdict
 from ta_lint.core.fingerprint import named
 from ta_lint.core.source import NOTEBOOK, Source, decode, read
-from ta_runtime.report.words import counted, listed, marked, number
+from ta_runtime.html import marked
+from ta_runtime.report.words import counted, listed, number
 
 AROUND = 2
 """Lines of the source above and below the one that a finding is on."""

@@ -1,12 +1,9 @@
 """Numbers, counts and the text of findings as the page has them."""
 
 import math
-import re
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
-_CODE = re.compile(r"`([^`]+)`")
 _JSON = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 
 
@@ -51,11 +48,6 @@ def counted(count: int, noun: str) -> str:
 def listed(parts: Sequence[str]) -> str:
     """Such as `a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-
-
-def marked(text: str) -> str:
-    """The text of a finding or a rule as HTML: what stands in back-ticks is code."""
-    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def json_of(value: Any) -> str:
