@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument, is_name
 
-KEYWORDS = (("DataCollatorForLanguageModeling", "pad_token_id"),)
+KEYWORDS = (("DataCollatorForLanguageModeling", "*pad*"),)
 AROUND = (("eos_token", "eos_token_id"), ("pad_token", "pad_token_id"))
 
 _COLLATOR = "transformers.DataCollatorForLanguageModeling"
