@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 JUDGEMENTS = ROOT / "tests" / "ecosystem" / "findings.toml"
 HELD_OUT = ROOT / "tests" / "ecosystem" / "held-out.toml"
+FRAMEWORKS = ROOT / "tests" / "ecosystem" / "frameworks.toml"
 MUTATION = ROOT / "benchmarks" / "mutation.json"
 
 
@@ -48,6 +49,7 @@ def document() -> str:
     mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
     unseen = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
     lines = [*_head(), *_corpora(mutation), *_precision(judged), *_held_out(unseen)]
+    lines += _frameworks(tomllib.loads(FRAMEWORKS.read_text(encoding="utf-8")))
     lines += [*_fixes(json.loads(FIXES.read_text(encoding="utf-8"))), *_independent()]
     lines += [*_recall(mutation), *_in_several_files(mutation), *_misses(mutation)]
     return "\n".join(lines) + "\n"
@@ -152,6 +154,64 @@ def _held_out_row(name: str, row: Mapping[str, int]) -> tuple[str, ...]:
     judged = true + false
     cells = (row["findings"], judged, true, false, percent(true, judged), row["left"])
     return name, *map(str, cells)
+
+
+def _frameworks(look: dict[str, Any]) -> Iterator[str]:
+    tuning, judged = set(look["tuning"]), look["finding"]
+    count = len(tuning) + len(look["others"])
+    yield ""
+    yield "### The look at frameworks"
+    yield ""
+    yield f"{count} more, {len(tuning)} of which fine-tune language models with Transformers, TRL, PEFT, Accelerate or Lightning:"
+    yield f"{look['files']:,} files ({look['notebooks']:,} of them notebooks), {look['lines']:,} lines. Every finding of the rules of language models"
+    yield "(TA15x) and of frameworks (TA65x to TA67x) is judged; `tests/ecosystem/frameworks.toml` names each, and each commit."
+    yield ""
+    yield from _by_rule(judged)
+    yield ""
+    language = [f for f in judged if f["rule"] < "TA600" and f["repository"] in tuning]
+    contracts = [f for f in judged if f["rule"] > "TA600"]
+    yield f"Language-model rules, in repositories that fine-tune: {_share(language)} are true. Framework contracts: {_share(contracts)}."
+    yield ""
+    yield "### Examples that frameworks ship"
+    yield ""
+    yield f"The folders `examples` of {len(look['shipped'])} frameworks, {sum(s['files'] for s in look['shipped'])} files: every default finding above note."
+    yield ""
+    rows: list[tuple[str, ...]] = [("framework", "files", "findings", "true", "false", "worth it")]
+    for shipped in look["shipped"]:
+        counts = _verdicts(shipped.get("finding", []))
+        rows.append((f"{shipped['framework']} at {shipped['commit'][:10]}", str(shipped["files"]), *counts))
+    every = [finding for shipped in look["shipped"] for finding in shipped.get("finding", [])]
+    rows.append(("all", str(sum(s["files"] for s in look["shipped"])), *_verdicts(every)))
+    yield from aligned(rows)
+    yield ""
+    yield from _by_rule(every)
+    yield ""
+
+
+def _by_rule(judged: list[dict[str, Any]]) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [
+        ("rule", "findings", "true", "false", "worth it", "precision", "false, left")
+    ]
+    for rule in (*sorted({finding["rule"] for finding in judged}), None):
+        found = [finding for finding in judged if rule in (finding["rule"], None)]
+        name = f"{rule} {catalogue()[rule].name}" if rule is not None else "all"
+        true, left = _true(found), sum(finding.get("left", False) for finding in found)
+        rows.append((name, *_verdicts(found), percent(true, len(found)), str(left)))
+    yield from aligned(rows)
+
+
+def _verdicts(judged: list[dict[str, Any]]) -> tuple[str, str, str, str]:
+    """The findings, the true ones, the false ones, and those worth a person's time."""
+    true, worth = _true(judged), sum(finding["worth"] for finding in judged)
+    return str(len(judged)), str(true), str(len(judged) - true), str(worth)
+
+
+def _true(judged: list[dict[str, Any]]) -> int:
+    return sum(finding["verdict"] == "true" for finding in judged)
+
+
+def _share(judged: list[dict[str, Any]]) -> str:
+    return f"{_true(judged)} of {len(judged)} ({percent(_true(judged), len(judged))})"
 
 
 def _precision_row(name: str, counts: Counter[str]) -> tuple[str, ...]:
