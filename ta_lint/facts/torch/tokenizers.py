@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
@@ -147,11 +146,10 @@ class Tokenizers:
 
     # -- labels that are masked where padding stands ----------------------------------------------------------
 
-    @cached_property
-    def masked(self) -> list[tuple[Node, Node]]:
-        """The places of this file that make every padding token a label that is ignored, each with the tokenizer."""
+    def masked_in(self, root: cst.Module) -> list[tuple[Node, Node]]:
+        """The places of a file that make every padding token a label that is ignored, each with the tokenizer."""
         found = []
-        for comparison in self._tree.all(cst.Comparison):
+        for comparison in self._tree.within(root, cst.Comparison):
             place = self._masks(comparison)
             tokenizer = self._compared_with_padding(comparison) if place is not None else None
             if place is not None and tokenizer is not None:
