@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import ProposedFix, set_argument
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, is_name
 
 KEYWORDS = ("from_pretrained", "*Peft*")
 AROUND = (("*Trainer", "*optim*"),)
@@ -59,7 +59,23 @@ def _trained(module: FileFacts) -> Iterator[tuple[cst.Call, Node]]:
 
 
 def _makers(module: FileFacts, models: list[Node], place: Node) -> Iterator[tuple[cst.Call, Node]]:
-    for model in models:
-        made = module.kinds.construction(model)
-        if made is not None:
+    found = [made for model in models if (made := module.kinds.construction(model)) is not None]
+    renews = any(module.adapters.wraps(made) and _runs_always(module, made, place) for made in found)
+    for made in found:
+        if not (renews and _is_into_global(module, made)):
             yield made, place
+
+
+def _runs_always(module: FileFacts, call: cst.Call, place: Node) -> bool:
+    """Whether a call is made under no condition in the function that trains."""
+    home, line = module.tree.home(place), module.tree.parent[module.tree.statement(call)]
+    is_own = isinstance(home, cst.FunctionDef) and module.tree.home(call) is home
+    return is_own and module.tree.parent[line] is home.body
+
+
+def _is_into_global(module: FileFacts, made: cst.Call) -> bool:
+    """Whether a function of this file puts what it makes into a variable of the file."""
+    assign = module.tree.parent[made]
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+    names = [item.name for line in module.tree.own(module.tree.home(made), cst.Global) for item in line.names]
+    return isinstance(target, cst.Name) and any(is_name(name, target.value) for name in names)
