@@ -157,46 +157,51 @@ def _held_out_row(name: str, row: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _frameworks(look: dict[str, Any]) -> Iterator[str]:
-    tuning, judged = set(look["tuning"]), look["finding"]
-    count = len(tuning) + len(look["others"])
+    judged, shipped = look["finding"], look["shipped"]
+    tuning = {name.partition("@")[0] for name in look["tuning"]}
+    count = len(look["tuning"]) + len(look["others"])
     yield ""
     yield "### The look at frameworks"
     yield ""
-    yield f"{count} more, {len(tuning)} of which fine-tune language models with Transformers, TRL, PEFT, Accelerate or Lightning:"
-    yield f"{look['files']:,} files ({look['notebooks']:,} of them notebooks), {look['lines']:,} lines. Every finding of the rules of language models"
-    yield "(TA15x) and of frameworks (TA65x to TA67x) is judged; `tests/ecosystem/frameworks.toml` names each, and each commit."
+    yield f"{count} more, of which {len(tuning)} fine-tune language models with Transformers, TRL, PEFT, Accelerate or Lightning, at the"
+    yield f"commits that `tests/ecosystem/frameworks.toml` names: {look['files']:,} files ({look['notebooks']:,} notebooks), {look['lines']:,}"
+    yield "lines. Every finding of the rules of language models (TA15x) and of frameworks (TA65x to TA67x) was judged."
     yield ""
     yield from _by_rule(judged)
     yield ""
-    language = [f for f in judged if f["rule"] < "TA600" and f["repository"] in tuning]
-    contracts = [f for f in judged if f["rule"] > "TA600"]
-    yield f"Language-model rules, in repositories that fine-tune: {_share(language)} are true. Framework contracts: {_share(contracts)}."
+    language = [one for one in judged if one["rule"] < "TA600" and one["repository"] in tuning]
+    contracts = [one for one in judged if one["rule"] > "TA600"]
+    yield f"The rules of language models, where they are fine-tuned: {_share(language)}. The contracts of frameworks: {_share(contracts)}."
     yield ""
     yield "### Examples that frameworks ship"
     yield ""
-    yield f"The folders `examples` of {len(look['shipped'])} frameworks, {sum(s['files'] for s in look['shipped'])} files: every default finding above note."
+    yield "The folders `examples` of six frameworks: every finding above note, of TA700 a sample."
     yield ""
-    rows: list[tuple[str, ...]] = [("framework", "files", "findings", "true", "false", "worth it")]
-    for shipped in look["shipped"]:
-        counts = _verdicts(shipped.get("finding", []))
-        rows.append((f"{shipped['framework']} at {shipped['commit'][:10]}", str(shipped["files"]), *counts))
-    every = [finding for shipped in look["shipped"] for finding in shipped.get("finding", [])]
-    rows.append(("all", str(sum(s["files"] for s in look["shipped"])), *_verdicts(every)))
+    rows: list[tuple[str, ...]] = [("framework", "files", "findings", "judged", "true", "false", "worth it")]
+    every: list[dict[str, Any]] = []
+    for one in shipped:
+        found = one.get("finding", [])
+        every += found
+        name = f"{one['framework']} at {one['commit'][:10]}"
+        rows.append((name, str(one["files"]), str(one["findings"]), *_verdicts(found)))
+    files, findings = (sum(one[key] for one in shipped) for key in ("files", "findings"))
+    rows.append(("all", str(files), str(findings), *_verdicts(every)))
     yield from aligned(rows)
     yield ""
     yield from _by_rule(every)
     yield ""
+    yield f"{_share(every)}."
 
 
 def _by_rule(judged: list[dict[str, Any]]) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [
-        ("rule", "findings", "true", "false", "worth it", "precision", "false, left")
+        ("rule", "judged", "true", "false", "worth it", "precision", "false, left")
     ]
-    for rule in (*sorted({finding["rule"] for finding in judged}), None):
-        found = [finding for finding in judged if rule in (finding["rule"], None)]
+    for rule in (*sorted({one["rule"] for one in judged}), None):
+        found = [one for one in judged if rule in (one["rule"], None)]
         name = f"{rule} {catalogue()[rule].name}" if rule is not None else "all"
-        true, left = _true(found), sum(finding.get("left", False) for finding in found)
-        rows.append((name, *_verdicts(found), percent(true, len(found)), str(left)))
+        left = sum(one["verdict"] == "false" and one.get("left", False) for one in found)
+        rows.append((name, *_verdicts(found), percent(_true(found), len(found)), str(left)))
     yield from aligned(rows)
 
 
@@ -211,7 +216,10 @@ def _true(judged: list[dict[str, Any]]) -> int:
 
 
 def _share(judged: list[dict[str, Any]]) -> str:
-    return f"{_true(judged)} of {len(judged)} ({percent(_true(judged), len(judged))})"
+    """How many are true, and how many of those that are still reported."""
+    left = [one for one in judged if one.get("left", one["verdict"] == "true")]
+    first, now = ((_true(found), len(found)) for found in (judged, left))
+    return f"{first[0]} of {first[1]} are true ({percent(*first)}), of those still reported {now[0]} of {now[1]} ({percent(*now)})"
 
 
 def _precision_row(name: str, counts: Counter[str]) -> tuple[str, ...]:
