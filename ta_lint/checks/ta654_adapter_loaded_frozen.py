@@ -69,8 +69,7 @@ def _makers(module: FileFacts, models: list[Node], place: Node) -> Iterator[tupl
 def _runs_always(module: FileFacts, call: cst.Call, place: Node) -> bool:
     """Whether a call is made under no condition in the function that trains."""
     home, line = module.tree.home(place), module.tree.parent[module.tree.statement(call)]
-    is_own = isinstance(home, cst.FunctionDef) and module.tree.home(call) is home
-    return is_own and module.tree.parent[line] is home.body
+    return isinstance(home, cst.FunctionDef) and module.tree.parent[line] is home.body
 
 
 def _is_into_global(module: FileFacts, made: cst.Call) -> bool:

@@ -313,7 +313,9 @@ class Languages:
             if self._tree.contains(assign, mapping):
                 break
             target = assign.targets[0].target
-            if _key(target) != key or not is_name(target.value, mapping.value):  # type: ignore[attr-defined]
+            if not isinstance(target, cst.Subscript) or not is_name(target.value, mapping.value):
+                continue
+            if _key(target) != key:
                 continue
             if self._tree.parent[self._tree.parent[assign]] is not function.body:
                 return None  # under a condition, or in a loop
