@@ -172,6 +172,11 @@ def _frameworks(look: dict[str, Any]) -> Iterator[str]:
     language = [one for one in judged if one["rule"] < "TA600" and one["repository"] in tuning]
     contracts = [one for one in judged if one["rule"] > "TA600"]
     yield f"The rules of language models, where they are fine-tuned: {_share(language)}. The contracts of frameworks: {_share(contracts)}."
+    last = [one for one in judged if one["repository"] in look["last"]]
+    fresh = ([one for one in found if one in last] for found in (language, contracts))
+    shares = [f"{_true(found)} of {len(found)}" for found in fresh]
+    yield f"Of the {len(look['last'])} looked at last, when most of that was mended: {shares[0]} of language models are true, {shares[1]} contracts; these"
+    yield "three are mended since."
     yield ""
     yield "### Examples that frameworks ship"
     yield ""
