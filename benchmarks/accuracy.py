@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 JUDGEMENTS = ROOT / "tests" / "ecosystem" / "findings.toml"
 HELD_OUT = ROOT / "tests" / "ecosystem" / "held-out.toml"
+FRAMEWORKS = ROOT / "tests" / "ecosystem" / "frameworks.toml"
 MUTATION = ROOT / "benchmarks" / "mutation.json"
 WORTH = 60
 """How much percent of the findings above note should be worth a person's time."""
@@ -51,6 +52,7 @@ def document() -> str:
     mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
     unseen = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
     lines = [*_head(), *_corpora(mutation), *_precision(judged), *_held_out(unseen)]
+    lines += _frameworks(tomllib.loads(FRAMEWORKS.read_text(encoding="utf-8")))
     fixes = json.loads(FIXES.read_text(encoding="utf-8"))
     lines += [*_signal(unseen, fixes), *_fixes(fixes), *_independent()]
     lines += [*_recall(mutation), *_in_several_files(mutation), *_misses(mutation)]
@@ -225,6 +227,77 @@ def _held_out_row(name: str, row: Mapping[str, int]) -> tuple[str, ...]:
     judged = true + false
     cells = (row["findings"], judged, true, false, percent(true, judged), row["left"])
     return name, *map(str, cells)
+
+
+def _frameworks(look: dict[str, Any]) -> Iterator[str]:
+    judged, shipped = look["finding"], look["shipped"]
+    tuning = {name.partition("@")[0] for name in look["tuning"]}
+    count = len(look["tuning"]) + len(look["others"])
+    yield ""
+    yield "### The look at frameworks"
+    yield ""
+    yield f"{count} more, of which {len(tuning)} fine-tune language models with Transformers, TRL, PEFT, Accelerate or Lightning, at the"
+    yield f"commits that `tests/ecosystem/frameworks.toml` names: {look['files']:,} files ({look['notebooks']:,} notebooks), {look['lines']:,}"
+    yield "lines. Every finding of the rules of language models (TA15x) and of frameworks (TA65x to TA67x) was judged."
+    yield ""
+    yield from _by_rule(judged)
+    yield ""
+    language = [one for one in judged if one["rule"] < "TA600" and one["repository"] in tuning]
+    contracts = [one for one in judged if one["rule"] > "TA600"]
+    yield f"The rules of language models, where they are fine-tuned: {_share(language)}. The contracts of frameworks: {_share(contracts)}."
+    last = [one for one in judged if one["repository"] in look["last"]]
+    fresh = ([one for one in found if one in last] for found in (language, contracts))
+    shares = [f"{_true(found)} of {len(found)}" for found in fresh]
+    yield f"Of the {len(look['last'])} looked at last, when most of that was mended: {shares[0]} of language models are true, {shares[1]} contracts; these"
+    yield "three are mended since."
+    yield ""
+    yield "### Examples that frameworks ship"
+    yield ""
+    yield "The folders `examples` of six frameworks: every finding above note, of TA700 a sample."
+    yield ""
+    rows: list[tuple[str, ...]] = [("framework", "files", "findings", "judged", "true", "false", "worth it")]
+    every: list[dict[str, Any]] = []
+    for one in shipped:
+        found = one.get("finding", [])
+        every += found
+        name = f"{one['framework']} at {one['commit'][:10]}"
+        rows.append((name, str(one["files"]), str(one["findings"]), *_verdicts(found)))
+    files, findings = (sum(one[key] for one in shipped) for key in ("files", "findings"))
+    rows.append(("all", str(files), str(findings), *_verdicts(every)))
+    yield from aligned(rows)
+    yield ""
+    yield from _by_rule(every)
+    yield ""
+    yield f"{_share(every)}."
+
+
+def _by_rule(judged: list[dict[str, Any]]) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [
+        ("rule", "judged", "true", "false", "worth it", "precision", "false, left")
+    ]
+    for rule in (*sorted({one["rule"] for one in judged}), None):
+        found = [one for one in judged if rule in (one["rule"], None)]
+        name = f"{rule} {catalogue()[rule].name}" if rule is not None else "all"
+        left = sum(one["verdict"] == "false" and one.get("left", False) for one in found)
+        rows.append((name, *_verdicts(found), percent(_true(found), len(found)), str(left)))
+    yield from aligned(rows)
+
+
+def _verdicts(judged: list[dict[str, Any]]) -> tuple[str, str, str, str]:
+    """The findings, the true ones, the false ones, and those worth a person's time."""
+    true, worth = _true(judged), sum(finding["worth"] for finding in judged)
+    return str(len(judged)), str(true), str(len(judged) - true), str(worth)
+
+
+def _true(judged: list[dict[str, Any]]) -> int:
+    return sum(finding["verdict"] == "true" for finding in judged)
+
+
+def _share(judged: list[dict[str, Any]]) -> str:
+    """How many are true, and how many of those that are still reported."""
+    left = [one for one in judged if one.get("left", one["verdict"] == "true")]
+    first, now = ((_true(found), len(found)) for found in (judged, left))
+    return f"{first[0]} of {first[1]} are true ({percent(*first)}), of those still reported {now[0]} of {now[1]} ({percent(*now)})"
 
 
 def _precision_row(name: str, counts: Counter[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ta_lint.core.config import Config, Configs
+from ta_lint.core.dependencies import LISTED_IN
 from ta_lint.core.errors import UsageError
 from ta_lint.core.patterns import Patterns, is_pattern
 from ta_lint.core.settings import FILES
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".py", ".pyi", ".ipynb")
 
 _IGNORE = ".gitignore"
+_SETTINGS = LISTED_IN.union(FILES)
 
 
 def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path") -> list[File]:
@@ -95,7 +97,7 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
             above = os.path.dirname(folder)
             yield folder, configs.of_directory(above)  # reading it will report why it cannot be checked
             continue
-        if any(name in entries for name in FILES):  # otherwise those of the folder above apply
+        if not _SETTINGS.isdisjoint(entries):  # otherwise those of the folder above apply
             config = configs.of_directory(folder)
         if not config.respect_gitignore:
             ignores = []

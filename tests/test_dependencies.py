@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ta_lint.core.config import Configs, Options
+from ta_lint.discovery import discover
 
 OLD = {
     "requirements.txt": "torch\npytorch_lightning==1.9.0\n",
@@ -12,6 +13,7 @@ OLD = {
     "setup.py": 'setup(install_requires=["pytorch-lightning~=1.5", "numpy"])\n',
     "environment.yml": "dependencies:\n  - pip:\n    - pytorch-lightning==1.0.8\n",
     "environment.yaml": "dependencies:\n  - pytorch-lightning=1.7\n",
+    "README.md": "# Setup\n```\npip3 install -q torch 'pytorch-lightning==1.9.5' numpy\n```\n",
 }
 NEW = {
     "requirements.txt": "lightning-utilities<0.9\npytorch_lightning>=1.9.0\n",
@@ -19,6 +21,7 @@ NEW = {
     "setup.py": 'setup(install_requires=["lightning>=2.0,<2.7"])\n',
     "environment.yml": "dependencies:\n  - pytorch-lightning=2.4\n",
     "setup.cfg": "[options]\ninstall_requires =\n    lightning[extra]!=2.6.2\n",
+    "README.md": "With lightning<2 it was slow.\n\n`pip install lightning>=2.1`\n",
 }
 
 
@@ -51,3 +54,15 @@ def test_transformers_before_4_46_is_known(tmp_path: Path) -> None:
     assert Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks == {"transformers"}
     (tmp_path / "requirements.txt").write_text("transformers>=4.36.2\n")
     assert not Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks
+
+
+def test_a_folder_below_has_a_list_of_its_own(tmp_path: Path) -> None:
+    for folder in ("old", "new"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train.py").write_text("import transformers\n")
+    (tmp_path / "old" / "requirements.txt").write_text("transformers==4.43.4\n")
+    files = discover([tmp_path], Configs(Options(), tmp_path), tmp_path)
+    assert {file.name: file.config.old_frameworks for file in files} == {
+        "new/train.py": frozenset(),
+        "old/train.py": {"transformers"},
+    }

@@ -1,13 +1,13 @@
 """TA151: the end token is also the padding token, whose labels are masked, so the model never learns to stop."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument, is_name
 
-KEYWORDS = (("DataCollatorForLanguageModeling", "pad_token_id"),)
+KEYWORDS = (("DataCollatorForLanguageModeling", "*pad*"),)
 AROUND = (("eos_token", "eos_token_id"), ("pad_token", "pad_token_id"))
 
 _COLLATOR = "transformers.DataCollatorForLanguageModeling"
@@ -15,11 +15,8 @@ _MESSAGE = "the end token pads, and labels are masked wherever it stands: the mo
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    found = [
-        place
-        for place, tokenizer in (*_collators(module), *module.tokenizers.masked)
-        if module.tokenizers.pads_with_end(tokenizer)
-    ]
+    # Labels that are made by hand replace those of a collator.
+    found = _ends_masked(_by_hand(module), module) or _ends_masked(_collators(module), module)
     if not found or module.is_test or _puts_ends_back(module):
         return
     related = tuple((node, "the model is trained here") for node in module.languages.trainings)
@@ -27,11 +24,40 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         yield Suspicion(place, _MESSAGE, related)
 
 
+def _ends_masked(places: Iterable[tuple[Node, Node]], module: FileFacts) -> list[Node]:
+    return [place for place, tokenizer in places if module.tokenizers.pads_with_end(tokenizer)]
+
+
+def _by_hand(module: FileFacts) -> Iterator[tuple[Node, Node]]:
+    """The first place of each function that masks labels, with the tokenizer."""
+    seen = set()
+    for place, tokenizer in module.tokenizers.masked_in(module.tree.root):
+        if module.tree.home(place) not in seen:
+            seen.add(module.tree.home(place))
+            yield place, tokenizer
+
+
 def _collators(module: FileFacts) -> Iterator[tuple[Node, Node]]:
     for call in module.calls_to(_COLLATOR):
         masks, tokenizer = argument(call, "mlm", 1), argument(call, "tokenizer", 0)
-        if tokenizer is not None and masks is not None and is_name(module.kinds.origin(masks), "False"):
+        if tokenizer is None or masks is None or not is_name(module.kinds.origin(masks), "False"):
+            continue
+        if not any(_masks_itself(user, module) for user in _users(call, module)):
             yield call, tokenizer
+
+
+def _users(collator: cst.Call, module: FileFacts) -> Iterator[cst.Call]:
+    """The calls that get a collator, such as that of a trainer."""
+    for call in module.tree.all(cst.Call):
+        given = argument(call, "data_collator")
+        if given is not None and module.kinds.origin(given) is collator:
+            yield call
+
+
+def _masks_itself(trainer: cst.Call, module: FileFacts) -> bool:
+    """Whether the class of a trainer stands in a file that makes labels by hand."""
+    klass = module.classes.local(trainer.func)
+    return klass is not None and bool(module.tokenizers.masked_in(module.tree.root_of(klass)))
 
 
 def _puts_ends_back(module: FileFacts) -> bool:

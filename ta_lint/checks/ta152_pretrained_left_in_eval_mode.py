@@ -70,7 +70,14 @@ def _is_held_by_lightning(call: cst.Call, module: FileFacts) -> bool:
         return False
     bases = [module.qualified(arg.value) or "" for arg in klass.bases]
     is_lightning = any(base.endswith(f".{_LIGHTNING}") for base in bases)
-    return is_lightning and "training_step" in module.classes.methods(klass) and not _freezes(klass, module)
+    if not is_lightning or "training_step" not in module.classes.methods(klass) or _freezes(klass, module):
+        return False
+    return not _is_of_lightning_1(module)
+
+
+def _is_of_lightning_1(module: FileFacts) -> bool:
+    """Whether the program runs on Lightning 1, which sets the mode itself."""
+    return "lightning" in module.old_frameworks or any(facts.lightning.is_of_1 for facts in module.script)
 
 
 def _drops_nothing(module: FileFacts) -> bool:

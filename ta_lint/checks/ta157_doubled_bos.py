@@ -7,6 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.value import Path
 from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import Node, argument, is_name, spreads
 
@@ -16,6 +17,7 @@ AROUND = ("from_pretrained",)
 # Families whose tokenizer and whose chat template both add the begin token, by the names of their repositories.
 _BOTH_ADD = regex(r"(.*/)?((meta-)?llama-?[234]|codellama|mistral|mixtral|gemma)[\w.-]*", re.IGNORECASE)
 _METHODS = ("encode", "encode_plus", "batch_encode_plus")
+_DEPTH = 4
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -47,12 +49,37 @@ def _tokenizer(call: cst.Call, module: FileFacts) -> Node | None:
 
 
 def _rendered(call: cst.Call, module: FileFacts) -> cst.Call | None:
-    """The `apply_chat_template(..., tokenize=False)` that made the text, or the texts, which a call tokenizes."""
-    for path in ((), (None,)):
-        origins = [origin.node for origin in module.flow.of(call.args[0].value, path).origins]
-        found = [node for node in origins if isinstance(node, cst.Call) and _renders(node, module)]
-        if found and len(found) == len(origins):
-            return found[0]
+    """The `apply_chat_template(..., tokenize=False)` that began the text, or the texts, which a call tokenizes."""
+    text = call.args[0].value
+    return next(iter(_beginnings(text, (), module) or _beginnings(text, (None,), module)), None)
+
+
+def _beginnings(text: Node, path: Path, module: FileFacts, depth: int = _DEPTH) -> list[cst.Call]:
+    """The templates that certainly wrote the beginning of a text; none if something else may have."""
+    found: list[cst.Call] = []
+    for origin in module.flow.of(text, path).origins:
+        if isinstance(origin.node, cst.Call) and _renders(origin.node, module):
+            if ":" in origin.path:  # the begin token may be cut off
+                return []
+            found.append(origin.node)
+            continue
+        first = _first_part(origin.node)
+        begun = _beginnings(first, (), module, depth - 1) if first is not None and depth else []
+        if not begun:
+            return []
+        found += begun
+    return found
+
+
+def _first_part(text: Node) -> Node | None:
+    """What a text begins with that is put together: `first + rest`, `first += rest` or `f"{first}rest"`."""
+    match text:
+        case cst.BinaryOperation(left=first, operator=cst.Add()):
+            return first
+        case cst.AugAssign(target=first, operator=cst.AddAssign()):
+            return first
+        case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=first), *_]):
+            return first
     return None
 
 

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.tree import argument
 
 KEYWORDS = (("lr_scheduler", "*schedule*"),)
 
@@ -26,5 +27,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if isinstance(module.tree.parent[call], cst.Expr):
             continue  # made for its effect on the rate, or to see whether it raises
         uses = module.whereabouts.uses(call)
-        if uses is not None and uses.keys() <= _READ:
+        if uses is not None and uses.keys() <= _READ and not _is_for_others(call, module):
             yield Suspicion(call, "the schedule is never stepped, so the learning rate never changes")
+
+
+def _is_for_others(schedule: cst.Call, module: FileFacts) -> bool:
+    """Whether nothing steps its optimizer either: a file of settings, whose objects code that is not shown takes up."""
+    optimizer = argument(schedule, "optimizer", 0)
+    made = module.kinds.construction(optimizer) if optimizer is not None else None
+    uses = module.whereabouts.uses(made) if made is not None else None
+    return uses is not None and "step" not in uses

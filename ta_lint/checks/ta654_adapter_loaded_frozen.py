@@ -7,11 +7,12 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import ProposedFix, set_argument
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, is_name
 
 KEYWORDS = ("from_pretrained", "*Peft*")
 AROUND = (("*Trainer", "*optim*"),)
 
+_EVALUATES = regex(r"(?i)(?<![a-z])(eval|infer|predict|test)")
 _LOADS = regex(r"peft\.(\w+\.)*(Auto)?PeftModel\w*\.from_pretrained")
 
 
@@ -21,11 +22,33 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     trained = {made: place for facts in _program(module) for made, place in _trained(facts) if made in loaded}
     for call in loaded:
-        if call in trained and not module.adapters.thaws:
+        if call in trained and not module.adapters.thaws and not _is_to_evaluate(module, call):
             message = "the adapter is loaded frozen, and trained; set `is_trainable=True`"
             edit = set_argument(call, "is_trainable", "True", argument(call, "is_trainable"))
             fix = ProposedFix("load it to train", (edit,)) if edit is not None else None
             yield Suspicion(call, message, ((trained[call], "trained here"),), fix=fix)
+
+
+def _is_to_evaluate(module: FileFacts, call: cst.Call) -> bool:
+    """Whether names say that an adapter is loaded to evaluate: of conditions around the load, or of what its function takes."""
+    function = module.tree.home(call)
+    if _speaks_of_evaluation(module, call):
+        return True
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    sites = module.calls.sites(function)
+    takes = any(_EVALUATES.search(param.name.value) for param in function.params.params)
+    return takes or (bool(sites) and all(_speaks_of_evaluation(module, site) for site in sites))
+
+
+def _speaks_of_evaluation(module: FileFacts, node: Node) -> bool:
+    """Whether a condition around a node names what evaluates: `if test_file:`."""
+    tests = [
+        above.test
+        for above in module.tree.ancestors(node)
+        if isinstance(above, cst.If) and module.tree.contains(above.body, node)
+    ]
+    return any(_EVALUATES.search(name.value) for test in tests for name in module.tree.within(test, cst.Name))
 
 
 def _is_frozen(module: FileFacts, call: cst.Call) -> bool:
@@ -59,7 +82,22 @@ def _trained(module: FileFacts) -> Iterator[tuple[cst.Call, Node]]:
 
 
 def _makers(module: FileFacts, models: list[Node], place: Node) -> Iterator[tuple[cst.Call, Node]]:
-    for model in models:
-        made = module.kinds.construction(model)
-        if made is not None:
+    found = [made for model in models if (made := module.kinds.construction(model)) is not None]
+    renews = any(module.adapters.wraps(made) and _runs_always(module, made, place) for made in found)
+    for made in found:
+        if not (renews and _is_into_global(module, made)):
             yield made, place
+
+
+def _runs_always(module: FileFacts, call: cst.Call, place: Node) -> bool:
+    """Whether a call is made under no condition in the function that trains."""
+    home, line = module.tree.home(place), module.tree.parent[module.tree.statement(call)]
+    return isinstance(home, cst.FunctionDef) and module.tree.parent[line] is home.body
+
+
+def _is_into_global(module: FileFacts, made: cst.Call) -> bool:
+    """Whether a function of this file puts what it makes into a variable of the file."""
+    assign = module.tree.parent[made]
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+    names = [item.name for line in module.tree.own(module.tree.home(made), cst.Global) for item in line.names]
+    return isinstance(target, cst.Name) and any(is_name(name, target.value) for name in names)

@@ -10,10 +10,14 @@ from ta_lint.syntax.edits import ProposedFix, insert_after
 KEYWORDS = ("compute_loss", "*Trainer*")
 
 _NEW = "num_items_in_batch"
+# What releases that give it do not have: a program that imports it runs on an older one, or on a fork.
+_GONE = ("transformers.utils.bitsandbytes", "LLaMAForCausalLM", "LLaMATokenizer")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if "transformers" in module.old_frameworks or module.targets_before(2, 0):
+        return
+    if module.is_nearby(*_GONE):
         return
     for klass, method in module.trainers.losses:
         if not method.decorators and not _takes(method.params) and not module.fallbacks.around(klass):

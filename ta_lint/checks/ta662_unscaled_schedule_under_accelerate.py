@@ -59,8 +59,9 @@ def _of_one_process(length: cst.BaseExpression, module: FileFacts) -> tuple[Node
     if any(_minds_processes(part, module) for part in (*parts, *_assigned(length, module))):
         return None
     lengths = [call for part in parts for call in module.tree.within(part, cst.Call) if _is_len(call)]
-    if lengths and all(_is_prepared(call.args[0].value, module) for call in lengths):
-        return lengths[0], "the batches of one process"
+    if lengths:  # a loader that is not prepared yet has the batches of all processes
+        is_of_one = all(_is_prepared(call.args[0].value, module) for call in lengths)
+        return (lengths[0], "the batches of one process") if is_of_one else None
     end = _end_of_loop(length, module)
     return (end, "the steps after which the loop ends") if end is not None else None
 

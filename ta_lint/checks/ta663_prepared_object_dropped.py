@@ -28,10 +28,19 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 def _dropped(prepared: PrepareCall, module: FileFacts) -> Suspicion | None:
     """The call as a statement."""
     code = module.code(prepared.call.func)
-    if not isinstance(module.tree.parent[prepared.call], cst.Expr):
+    if not isinstance(module.tree.parent[prepared.call], cst.Expr) or _is_trainer(prepared, module):
         return None
     message = f"the objects that `{code}` returns are dropped, and training goes on with the bare ones"
     return Suspicion(prepared.call, message, fix=_fix(prepared, module))
+
+
+def _is_trainer(prepared: PrepareCall, module: FileFacts) -> bool:
+    """Whether all that is given is trainers, which Accelerate returns as they are: they prepare their objects themselves."""
+    origins = [one for given in prepared.given if given is not None for one in module.flow.of(given).origins]
+    return bool(origins) and all(
+        isinstance(one.node, cst.Call) and (called_name(one.node) or "").endswith("Trainer")
+        for one in origins
+    )
 
 
 def _fix(prepared: PrepareCall, module: FileFacts) -> ProposedFix | None:

@@ -27,7 +27,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if (as_list := next((arg for call in calls for arg in _lists(call, module)), None)) is not None:
             yield _of_list(as_list, module)
             continue
-        if named is None:
+        if named is None or _refuses(module):
             continue
         stepped = _stepped(block, module)
         left_out = [model for model in _trained(block, module) if _object(model, module) & stepped - named]
@@ -36,6 +36,17 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             call = calls[0]
             message = f"`{name}` is trained here and not named: it reduces its gradients in each micro-batch"
             yield Suspicion(call, message, ((model, "it runs here"),), _fix(call, name, len(names)))
+
+
+def _refuses(module: FileFacts) -> bool:
+    """Whether the program raises where several processes accumulate, as scripts do that cannot name a second model."""
+    for raised in module.tree.all(cst.Raise):
+        guard = module.tree.enclosing(raised, cst.If)
+        if guard is not None and module.tree.contains(guard.body, raised):
+            words = [name.value for name in module.tree.within(guard.test, cst.Name)]
+            if "num_processes" in words and any("accumulat" in word for word in words):
+                return True
+    return False
 
 
 def _fix(call: cst.Call, name: str, count: int) -> ProposedFix | None:

@@ -43,10 +43,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     if "__version__" in module.source.text:
         return
-    for klass in module.lightning.modules:
-        yield from _removed(module, klass, _OF_MODULES)
-    for klass in module.lightning.callbacks:
-        yield from _removed(module, klass, _OF_CALLBACKS)
+    found = [one for klass in module.lightning.modules for one in _removed(module, klass, _OF_MODULES)]
+    found += [one for klass in module.lightning.callbacks for one in _removed(module, klass, _OF_CALLBACKS)]
+    if found and not any(facts.lightning.is_of_1 for facts in module.script):
+        yield from found
 
 
 def _removed(module: FileFacts, klass: cst.ClassDef, silent: dict[str, str]) -> Iterator[Suspicion]:

@@ -19,7 +19,10 @@ _LISTS = (
     "environment.yml",
     "environment.yaml",
     "requirements/base.txt",
+    "README.md",
 )
+LISTED_IN = frozenset(name.partition("/")[0] for name in _LISTS)
+"""What a folder holds that has such a list."""
 _LONGEST_LIST = 1 << 16  # bytes
 
 # How a requirement of torch is written in them; conda's files are not read for it.
@@ -29,6 +32,9 @@ _TORCH = {
     "setup.cfg": _LINE,
     "setup.py": r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)",
 }
+
+# A command of a README that installs: `pip install transformers==4.43.4 accelerate`.
+_INSTALLS = r"(?m)\b(?:pip3?|conda|mamba)[ \t]+(?:-\S+[ \t]+)*install[ \t]+(.*)$"
 
 # A requirement with its bounds, as pip and conda write it, and releases that rules speak of: one of them has to be allowed.
 _BOUNDS = r"(?<![\w.-]){name}(?:\[[\w, -]*\])?[ \t]*([<>=~!][^#;\"'\n]*)"
@@ -65,9 +71,16 @@ def _lists(directory: str) -> Iterator[tuple[str, str]]:
             continue
         try:
             with open(path, "rb") as file:
-                yield name, file.read(_LONGEST_LIST).decode("utf-8", "replace")
+                text = file.read(_LONGEST_LIST).decode("utf-8", "replace")
         except OSError:
             continue
+        yield name, _installed(text) if name.endswith(".md") else text
+
+
+def _installed(readme: str) -> str:
+    """What the commands of a README install, one a line."""
+    words = (word.strip("`'\"") for command in re.findall(_INSTALLS, readme) for word in command.split())
+    return "\n".join(words)
 
 
 # -- torch ----------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Adapters:
         wrapped = [
             (call, self._flow.argument(call, "model", 0), self._flow.argument(call, "peft_config", 1))
             for call in self._tree.all(cst.Call)
-            if self._wraps(call)
+            if self.wraps(call)
         ]
         wrapped += [
             (call, self._trainers.given(call, "model"), self._trainers.given(call, "peft_config"))
@@ -91,12 +91,13 @@ class Adapters:
         """The call that made a model, below adapters: `LlamaForCausalLM.from_pretrained(path)`."""
         made = self._kinds.construction(model)
         for _ in range(_DEPTH):
-            if made is None or not made.args or not self._wraps(made):
+            if made is None or not made.args or not self.wraps(made):
                 return made
             made = self._kinds.construction(made.args[0].value)
         return None
 
-    def _wraps(self, call: cst.Call) -> bool:
+    def wraps(self, call: cst.Call) -> bool:
+        """Whether a call puts new adapters into a model."""
         return _WRAPS.fullmatch(self._names.qualified(call.func) or "") is not None
 
     def is_unset(self, config: cst.Call, keyword: str) -> bool:

@@ -171,7 +171,9 @@ class Languages:
         return later.front - earlier.front if is_same else None
 
     def _is_same(self, one: Node, other: Node) -> bool:
-        """Whether two expressions are the same, or uses of one variable."""
+        """Whether two expressions are the same, or uses of one variable, or of one entry of it."""
+        if isinstance(one, cst.Subscript) and isinstance(other, cst.Subscript) and _key(one) is not None:
+            return _key(one) == _key(other) and self._is_same(one.value, other.value)
         if one is other or not isinstance(one, (cst.Name, cst.Attribute)) or dotted(one) is None:
             return one is other
         if dotted(one) != dotted(other) or self._tree.home(one) is not self._tree.home(other):
@@ -192,7 +194,10 @@ class Languages:
     def _subscript(self, node: cst.Subscript) -> Stretch | None:
         key = node.slice[-1].slice
         if isinstance(key, cst.Index):
-            entry = self._entry(node.value, text) if (text := literal_text(key.value)) is not None else None
+            text = _key(node)
+            entry = (
+                (self._entry(node.value, text) or self._put(node.value, text)) if text is not None else None
+            )
             return Stretch(entry) if entry is not None else None
         if not isinstance(key, cst.Slice) or key.step is not None:
             return None
@@ -213,6 +218,9 @@ class Languages:
 
     def _call(self, node: cst.Call) -> Stretch | None:
         called = self._names.qualified(node.func)
+        if called == "torch.where" and len(node.args) == 3:
+            chosen = [arg.value for arg in node.args[1:] if self._kinds.number(arg.value) is None]
+            return Stretch(chosen[0]) if len(chosen) == 1 else None
         if called is not None:
             first = argument(node, "input" if called == "torch.roll" else "data", 0)
             if first is None or (called != "torch.roll" and not _COPIES.fullmatch(called)):
@@ -268,8 +276,11 @@ class Languages:
     def _sample(self, batch: cst.Name, key: str | None = None) -> Node | None:
         """What the `__getitem__` of a dataset returns for a batch of its loader, or an element or entry of one."""
         found = self._loaders.pass_of(batch)
-        if found is None or len(found.loaders) != 1 or found.loaders[0].given("collate_fn") is not None:
+        if found is None or len(found.loaders) != 1:
             return None
+        collate = found.loaders[0].given("collate_fn")
+        if collate is not None:
+            return self._collated(collate, key) if key is not None else None
         klass = self._loaders.dataset_class(found.loaders[0])
         method = self._classes.method(klass, "__getitem__") if klass is not None else None
         leaves = self._tree.own(method, cst.Return) if method is not None else []
@@ -282,6 +293,40 @@ class Languages:
         if part is None or not isinstance(returned, cst.Tuple) or part >= len(returned.elements):
             return None
         return returned.elements[part].value
+
+    def _collated(self, collate: Node, key: str) -> Node | None:
+        """The entry of the batches that a function of the project makes."""
+        function = self._kinds.calls.function(collate)
+        leaves = self._tree.own(function, cst.Return) if function is not None else []
+        if len(leaves) != 1 or leaves[0].value is None:
+            return None
+        returned = self._kinds.origin(leaves[0].value)
+        put = self._put(leaves[0].value, key)
+        return _item(returned, key) if put is None and isinstance(returned, cst.Dict) else put
+
+    def _put(self, mapping: Node, key: str) -> Node | None:
+        """What the function around a use of a dictionary has certainly put into an entry of it last."""
+        function, put = self._tree.home(mapping), None
+        if not isinstance(mapping, cst.Name) or not isinstance(function, cst.FunctionDef):
+            return None
+        for assign in self._tree.own(function, cst.Assign):
+            if self._tree.contains(assign, mapping):
+                break
+            target = assign.targets[0].target
+            if not isinstance(target, cst.Subscript) or not is_name(target.value, mapping.value):
+                continue
+            if _key(target) != key:
+                continue
+            if self._tree.parent[self._tree.parent[assign]] is not function.body:
+                return None  # under a condition, or in a loop
+            put = assign.value
+        return put
+
+
+def _key(node: Node) -> str | None:
+    """The name of the entry that `batch["labels"]` stands for."""
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    return literal_text(index.value) if isinstance(index, cst.Index) else None
 
 
 def _item(literal: cst.Dict, key: str) -> Node | None:

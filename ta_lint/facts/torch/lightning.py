@@ -12,7 +12,7 @@ from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.value import Path
-from ta_lint.syntax.tree import Node, Tree, attribute_of_self, literal_text
+from ta_lint.syntax.tree import Node, Tree, argument, attribute_of_self, literal_text
 
 MODULE = "lightning.LightningModule"
 CALLBACK = "lightning.Callback"
@@ -22,6 +22,12 @@ TRAINER = regex(r"lightning\.(pytorch\.)?(trainer\.)?(trainer\.)?Trainer")
 _NEUTRAL = regex(
     r"lightning\.(\w+\.)*(LightningModule|Callback)|torch\.nn\.Module|abc\.ABC|builtins\.object|typing\.(Generic|Protocol)"
 )
+# What a `Trainer` of Lightning 1 takes and one of Lightning 2 raises at.
+_REMOVED = (
+    "amp_backend amp_level auto_lr_find auto_scale_batch_size auto_select_gpus checkpoint_callback distributed_backend gpus ipus "
+    "move_metrics_to_cpu multiple_trainloader_mode num_processes progress_bar_refresh_rate replace_sampler_ddp "
+    "resume_from_checkpoint terminate_on_nan tpu_cores track_grad_norm weights_summary"
+).split()
 _SWITCH = "automatic_optimization"
 _CALLS_DEEP = 2
 
@@ -72,6 +78,11 @@ class Lightning:
         """The calls of this file that make a `Trainer` of Lightning."""
         calls = self._tree.all(cst.Call)
         return [call for call in calls if TRAINER.fullmatch(self._names.qualified(call.func) or "")]
+
+    @cached_property
+    def is_of_1(self) -> bool:
+        """Whether this file makes a `Trainer` as only Lightning 1 does."""
+        return any(argument(call, name) is not None for call in self.trainers for name in _REMOVED)
 
     def hook(self, klass: cst.ClassDef, name: str) -> cst.FunctionDef | None:
         """The method of this name that a class defines itself."""

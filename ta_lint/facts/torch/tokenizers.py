@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
@@ -147,27 +146,28 @@ class Tokenizers:
 
     # -- labels that are masked where padding stands ----------------------------------------------------------
 
-    @cached_property
-    def masked(self) -> list[tuple[Node, Node]]:
-        """The places of this file that make every padding token a label that is ignored, each with the tokenizer."""
+    def masked_in(self, root: cst.Module) -> list[tuple[Node, Node]]:
+        """The places of a file that make every padding token a label that is ignored, each with the tokenizer."""
         found = []
-        for comparison in self._tree.all(cst.Comparison):
-            tokenizer = self._compared_with_padding(comparison)
-            place = self._masks(comparison) if tokenizer is not None else None
-            if tokenizer is not None and place is not None:
+        for comparison in self._tree.within(root, cst.Comparison):
+            place = self._masks(comparison)
+            tokenizer = self._compared_with_padding(comparison) if place is not None else None
+            if place is not None and tokenizer is not None:
                 found.append((place, tokenizer))
         return found
 
     def _compared_with_padding(self, comparison: cst.Comparison) -> Node | None:
         """The tokenizer of `ids == tokenizer.pad_token_id`, or of the opposite."""
-        if len(comparison.comparisons) != 1:
-            return None
         target = comparison.comparisons[0]
-        if not isinstance(target.operator, (cst.Equal, cst.NotEqual)):
+        if len(comparison.comparisons) != 1 or not isinstance(target.operator, (cst.Equal, cst.NotEqual)):
             return None
         side = self._kinds.origin(target.comparator)
-        is_padding = isinstance(side, cst.Attribute) and side.attr.value == "pad_token_id"
-        return side.value if is_padding and isinstance(side, cst.Attribute) else None
+        if isinstance(side, cst.Attribute) and side.attr.value == "pad_token_id":
+            return side.value
+        origins = self._flow.of(target.comparator).origins
+        made = {origin.node for origin in origins}
+        is_padding = any(origin.path == ("pad_token_id",) for origin in origins)
+        return made.pop() if is_padding and len(made) == 1 else None
 
     def _masks(self, comparison: cst.Comparison) -> Node | None:
         """The statement or call that puts -100 where a comparison holds."""
