@@ -3,7 +3,7 @@
 import atexit
 import multiprocessing.util
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -160,6 +160,20 @@ def findings() -> list[Finding]:
     """The findings so far, in order of place; none if it is not enabled."""
     audit = running()
     return audit.findings if audit is not None else []
+
+
+def log(values: Mapping[str, object] | None = None, /, *, step: int | None = None, **named: object) -> None:
+    """Record values of your own in the run's folder, for `ta-runtime report`: `log(accuracy=0.9)`, `log({"val/loss": 0.3})`.
+
+    Nothing happens where no run is recorded. A tensor of one element is read as `item()` reads it; what is no number is
+    left out.
+
+    Args:
+        values: by name; more can be given as keywords.
+        step: of the optimizer, from 0; by default the last one that was made.
+    """
+    if (audit := running()) is not None:
+        audit.log({**(values or {}), **named}, step)
 
 
 def running() -> Audit | None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -27,6 +27,7 @@ from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import AuditFailed, Session, script
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.observers.forwards import MOST_PASSES
+from ta_runtime.observers.logged import numbers
 from ta_runtime.observers.window import Window
 from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call
@@ -106,6 +107,7 @@ class Audit:
             optimizers=optimizers,
             on_incidents=self._opened,
             on_judged=self._judged,
+            on_logged=self.log,
         )
         schedule = None
         if settings.snapshots is not None:
@@ -458,6 +460,14 @@ class Audit:
                 linted=self.linted,
                 recorded=folder,
             )
+
+    def log(self, values: Mapping[str, object], step: int | None = None) -> None:
+        """Record values of the run's own, by default at the last step that was made."""
+        self.session.barrier.run(self._log, values, step)
+
+    def _log(self, values: Mapping[str, object], step: int | None) -> None:
+        if self.recorder is not None:
+            self.recorder.log(max(self.session.index - 1, 0) if step is None else step, numbers(values))
 
     # -- findings ---------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ All of it is what the audit reads anyway: nothing more is asked of a tensor or a
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 
 from ta_lint.core.errors import oneline
@@ -34,6 +35,8 @@ class Recorder:
         self._optimizers: Register[int] = Register()  # the number of each, from 0
         self._tensors: Register[tuple[list[int], list[str]]] = Register()  # of each optimizer, ids and names
         self._looked = 0
+        self._logged: dict[str, float] = {}  # at one step, where the last value of a name holds
+        self._logged_at = 0
 
     @property
     def folder(self) -> Place:
@@ -41,6 +44,7 @@ class Recorder:
 
     def end(self) -> None:
         """Write what is waiting: the run is over."""
+        self._try(self._add_logged)
         self.writer.end()
 
     def allows(self, file: ReportFile) -> bool:
@@ -49,13 +53,37 @@ class Recorder:
 
     def add(self, window: Window) -> None:
         """Record a step whose numbers are all here. What goes wrong ends the recording, and not the run."""
+        self._try(partial(self._add, window))
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Record values that the run logs at a step."""
+        self._try(partial(self._log, step, values))
+
+    def _try(self, record: Callable[[], object]) -> None:
         if self.writer.open:
             try:
-                self._add(window)
+                record()
             except Exception as error:  # noqa: BLE001 - whatever it is
                 self.writer.give_up(f"{type(error).__name__}: {oneline(error)}")
 
+    def _log(self, step: int, values: Mapping[str, float]) -> None:
+        if step != self._logged_at:
+            self._add_logged()
+        self._logged_at = step
+        self._logged.update({f"logged/{name}": value for name, value in values.items()})
+
+    def _add_logged(self) -> None:
+        logged, self._logged = self._logged, {}
+        self._add_rows(self._logged_at, logged)
+
+    def _add_rows(self, step: int, values: Mapping[str, float | None]) -> None:
+        self.writer.metrics.add(
+            [{"step": step, "key": key, "value": value} for key, value in values.items() if value is not None]
+        )
+
     def _add(self, window: Window) -> None:
+        if self._logged_at <= window.index:
+            self._add_logged()
         closely = window.step is not None or self._looked % SAMPLED_EVERY == 0
         values: dict[str, float | None] = {
             "step/seconds": window.seconds,
@@ -68,11 +96,7 @@ class Recorder:
         if window.step is not None:
             values.update(self._of_states(window.step))
             values.update(self._of_activations(window.step))
-        step = window.index
-        rows = [
-            {"step": step, "key": key, "value": value} for key, value in values.items() if value is not None
-        ]
-        self.writer.metrics.add(rows)
+        self._add_rows(window.index, values)
         if self._looked == 0:  # the folder then shows that it is in use, and by whom
             self.writer.flush()
         self._looked += 1
