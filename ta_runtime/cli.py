@@ -34,6 +34,7 @@ examples:
   ta-runtime run --record runs/1 --snapshots "first 3" train.py
                                                      keep what was measured, to look at and compare
   ta-runtime report runs/1                           a page of a run: losses, norms, layers, findings
+  ta-runtime report runs/1 runs/2                    the curves of several over one another
   ta-runtime diff runs/1 runs/2                      the first thing that differs between two runs
   ta-runtime collect -o traces/1 train.py            trace a healthy run, to learn what always holds
   ta-runtime infer traces/1 -o invariants.json       learn it

@@ -118,7 +118,7 @@ class Audit:
         if settings.record is not None:
             from ta_runtime.audit import recorder  # and pyarrow
 
-            self.recorder = recorder.Recorder(settings.record, self.session.names)
+            self.recorder = recorder.Recorder(settings.record, self.session, self._place)
             self.files.append(self.recorder.report)
         self.snapshots: Snapshots | None = None
         if self.recorder is not None and schedule is not None:

@@ -4,16 +4,21 @@ All of it is what the audit reads anyway: nothing more is asked of a tensor or a
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
+from pathlib import Path
+from typing import Any
+
+import torch
 
 from ta_lint.core.errors import oneline
+from ta_runtime.audit import description
 from ta_runtime.facts import Gradients, Step
-from ta_runtime.naming import Names
+from ta_runtime.observers.context import Context
 from ta_runtime.observers.window import Window
 from ta_runtime.probes.registers import Register
-from ta_runtime.reports import ReportFile
+from ta_runtime.reports import ReportFile, is_child
 from ta_runtime.runs import RunWriter
 from ta_runtime.storage import Place
 
@@ -28,13 +33,16 @@ class Recorder:
         UsageError: the folder cannot be written to, or holds a run already.
     """
 
-    def __init__(self, folder: Place, names: Names) -> None:
+    def __init__(self, folder: Place, session: Context, script: str = "") -> None:
         self.writer = RunWriter(folder)
         self.report = ReportFile(self.writer.folder / "findings.json", private=True)
-        self._names = names
+        self._session, self._names = session, session.names
+        self._settings: dict[int, dict[str, Any]] = {}  # of the optimizers, by number
+        if not is_child():  # it may never train
+            self.writer.describe({"git": description.commit(Path(script).parent)})
         self._optimizers: Register[int] = Register()  # the number of each, from 0
         self._tensors: Register[tuple[list[int], list[str]]] = Register()  # of each optimizer, ids and names
-        self._looked = 0
+        self._looked = self._described = 0
         self._logged: dict[str, float] = {}  # at one step, where the last value of a name holds
         self._logged_at = 0
 
@@ -93,13 +101,26 @@ class Recorder:
             values.update(self._of_optimizer(gradients))
             if closely:
                 values.update(self._of_gradients(gradients))
+        if closely:
+            values.update(description.memory())
         if window.step is not None:
             values.update(self._of_states(window.step))
             values.update(self._of_activations(window.step))
         self._add_rows(window.index, values)
+        if len(self._settings) > self._described:
+            self._describe(window.gradients)
         if self._looked == 0:  # the folder then shows that it is in use, and by whom
             self.writer.flush()
         self._looked += 1
+
+    def _describe(self, gradients: Sequence[Gradients]) -> None:
+        """Say what the run is set to, when it first steps and with each optimizer that joins."""
+        self._described = len(self._settings)
+        facts: dict[str, Any] = {"optimizers": [self._settings[number] for number in sorted(self._settings)]}
+        device = next((tensor.device for one in gradients for tensor in one.tensors), None)
+        if device is not None:
+            facts |= dict(description.of_run(self._session, device))
+        self.writer.describe(facts)
 
     def _of_optimizer(self, gradients: Gradients) -> Iterator[tuple[str, float | None]]:
         suffix = self._suffix(gradients.optimizer.optimizer)
@@ -136,12 +157,13 @@ class Recorder:
         for name, (squares, elements) in sums.items():
             yield f"activation/{name}/rms", math.sqrt(squares / elements)
 
-    def _suffix(self, optimizer: object) -> str:
+    def _suffix(self, optimizer: torch.optim.Optimizer) -> str:
         """What the keys of an optimizer end with: nothing for the first, for others the lowest number that is free."""
         if (number := self._optimizers.get(optimizer)) is None:
             taken = {self._optimizers.get(other) for other in self._optimizers.instances()}
             number = next(number for number in count() if number not in taken)
             self._optimizers.add(optimizer, number)
+            self._settings.setdefault(number, description.of_optimizer(optimizer))
         return f"/{number}" if number else ""
 
     def _names_of(self, gradients: Gradients) -> list[str]:

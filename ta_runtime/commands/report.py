@@ -1,4 +1,4 @@
-"""`ta-runtime report`: a recorded run as a page to look at."""
+"""`ta-runtime report`: recorded runs as a page to look at."""
 
 import argparse
 import sys
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Makes one page of a recorded run: loss, gradient norm and learning rate with what
-was found at which step, gradients, activations and updates of each layer, the
-findings with their source and evidence, the time that steps waited for data, and
-the metrics of a monitor. It is one file that needs no network and no server, and
+was found at which step, the values that the script logged, gradients, activations
+and updates of each layer, the findings with their source and evidence, time and
+memory, and the metrics of a monitor. Of several runs the page shows the curves over
+one another, and which settings differ. It is one file that needs no network and no server, and
 may be sent to others: it holds the command, and the lines of source of findings.
 """
 
@@ -26,6 +27,7 @@ examples:
   ta-runtime run --record runs/1 train.py            record a run, then
   ta-runtime report runs/1                           write runs/1/report.html
   ta-runtime report runs/1 --output report.html      write it elsewhere
+  ta-runtime report runs/1 runs/2                    compare the curves of runs: write report.html
 
 A run that still goes on, or was killed, is shown as far as it was written.
 
@@ -38,17 +40,20 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "report",
-        help="make a page of a recorded run",
-        usage="ta-runtime report [options] RUN",
+        help="make a page of recorded runs",
+        usage="ta-runtime report [options] RUN [RUN ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="report")
-    parser.add_argument("folder", metavar="RUN", help="the folder of a run, or its URL")
+    parser.add_argument("folders", metavar="RUN", nargs="+", help="the folder of a run, or its URL")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="where to write the page (default: RUN/report.html)"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where to write the page (default: RUN/report.html; of several runs report.html)",
     )
 
 
@@ -58,12 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
         need(library, "report")
     from ta_runtime.runs import Run
 
-    recorded = Run(arguments.folder)
-    output = arguments.output or recorded.folder / "report.html"
+    runs = [Run(folder) for folder in dict.fromkeys(arguments.folders)]
+    output = arguments.output or (runs[0].folder / "report.html" if len(runs) == 1 else Path("report.html"))
     if output.is_dir():
         raise UsageError(f"cannot write {shown(output)}: it is a folder")
     try:
-        page = _drawn(recorded)
+        page = _drawn(runs)
     finally:
         _progress("")
     replace(output, page, private=arguments.output is None)
@@ -71,22 +76,23 @@ def run(arguments: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _drawn(recorded: "Run") -> str:
+def _drawn(runs: "list[Run]") -> str:
     """The page.
 
     Raises:
-        UsageError: the folder says of a run that it began, and nothing else, or a file of it is damaged.
+        UsageError: a folder says of a run that it began, and nothing else, or a file of it is damaged.
     """
-    _progress(f"reading {shown(recorded.folder)} ...")
-    if not recorded.metrics.num_rows and not recorded.records.num_rows and recorded.findings is None:
-        raise UsageError(
-            f"{shown(recorded.folder)}: nothing is recorded yet; numbers are written after the first step, "
-            "and each half minute from then on"
-        )
-    _progress(f"drawing {recorded.metrics.num_rows:,} numbers ...")
+    for run in runs:
+        _progress(f"reading {shown(run.folder)} ...")
+        if not run.metrics.num_rows and not run.records.num_rows and run.findings is None:
+            raise UsageError(
+                f"{shown(run.folder)}: nothing is recorded yet; numbers are written after the first step, "
+                "and each half minute from then on"
+            )
+    _progress(f"drawing {sum(run.metrics.num_rows for run in runs):,} numbers ...")
     from ta_runtime.report import html
 
-    return html(recorded)
+    return html(*runs)
 
 
 def _progress(text: str) -> None:

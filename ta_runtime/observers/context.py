@@ -19,6 +19,8 @@ from ta_runtime.settings import Settings
 class KnownLoaders(Protocol):
     """What is known of loaders."""
 
+    found: list[Loader]
+
     @property
     def current(self) -> Loader | None:
         """The loader that handed out the last batch."""
