@@ -66,6 +66,7 @@ def enable(
     lint: bool = False,
     record: str | Path | None = None,
     snapshots: str | None = None,
+    send: bool = False,
     invariants: str | Path | Iterable[str | Path] | None = None,
     invariants_every_n_steps: int = 10,
     preflight: bool = False,
@@ -101,6 +102,8 @@ def enable(
             last 30 seconds are lost, or the last hundredth of its time if that is more.
         snapshots: when to take the digests of all tensors and settings into that folder, for `ta-runtime diff`, such as
             "first 3, every 1000". None: never.
+        send: send loss, gradient norm, learning rate, time and the findings to the runs of Weights & Biases and MLflow and
+            the writer of TensorBoard that the script has open, as `ta/...`. Rank 0 does; a tracker that fails gets no more.
         invariants: a file of invariants, or several, as `ta-runtime infer` writes them: what breaks one is TA510.
         invariants_every_n_steps: look into the first ten steps and each n-th: modules, functions of torch, and what
             tensors hold. What the loop calls is looked at in each step.
@@ -136,6 +139,7 @@ def enable(
         lint=lint,
         record=record,
         snapshots=snapshots,
+        send=send,
         invariants=invariants,
         invariants_every_n_steps=invariants_every_n_steps,
         preflight=preflight,
@@ -212,6 +216,7 @@ def _inherited(audit: Audit, command: bool, folder: Path) -> Inherited:
         record=None,
         snapshots=None,
         save_schedule=None,
+        send=False,
         preflight=False,
     )
     files = tuple(

@@ -239,7 +239,7 @@ def test_what_the_script_logged_is_drawn_over_the_same_steps(tmp_path: Path) -> 
     assert [list(dict.fromkeys(line["name"] for line in drawn[f"logged-{place}"]["data"])) for place in range(3)] == [
         ["train", "val"], [""], [""],
     ]  # fmt: skip
-    assert re.findall('<h3>(.*?)</h3><figure id="logged', page) == ["loss", "epoch", "eval_f1"]
+    assert re.findall('<h3>([^<]*)</h3><figure id="logged', page) == ["loss", "epoch", "eval_f1"]
     assert drawn["logged-0"]["data"][-1]["x"] == [50, 199]
     ranges = {tuple(drawn[id_]["layout"]["xaxis"]["range"]) for id_ in ("loss", "logged-0", "logged-2")}
     assert len(ranges) == 1

@@ -38,6 +38,7 @@ from ta_runtime.settings import VIOLATED, Settings
 if TYPE_CHECKING:
     from ta_runtime.audit.linting import Linting
     from ta_runtime.audit.recorder import Recorder
+    from ta_runtime.audit.sending import Sending
     from ta_runtime.invariants.live import Live
     from ta_runtime.snapshot import Snapshots
 
@@ -120,6 +121,11 @@ class Audit:
 
             self.recorder = recorder.Recorder(settings.record, self.session, self._place)
             self.files.append(self.recorder.report)
+        self.sending: Sending | None = None
+        if settings.send:
+            from ta_runtime.audit import sending  # and the monitor's sinks
+
+            self.sending = sending.Sending()
         self.snapshots: Snapshots | None = None
         if self.recorder is not None and schedule is not None:
             from ta_runtime import snapshot
@@ -315,6 +321,8 @@ class Audit:
         if self.children is not None:
             self._attempt(partial(self._gather_children, patience), "the processes could not be gathered")
         self.save()
+        if self.sending is not None:
+            self._attempt(partial(self.sending.end, self.findings), "what was found could not be sent")
 
     @contextmanager
     def looking_away(self) -> Iterator[None]:
@@ -477,6 +485,8 @@ class Audit:
     def _judged(self, window: Window) -> None:
         if self.recorder is not None:
             self.recorder.add(window)
+        if self.sending is not None:
+            self.sending.add(window)
 
     def _opened(self, incidents: list[Incident]) -> None:
         if self.mine:
@@ -495,6 +505,8 @@ class Audit:
             if finding.counts and settings.live and loud and self.speaks:
                 reports.live(finding, settings.root, sys.stderr)
         self.save()
+        if self.sending is not None:
+            self.sending.tell(self.session.index, self.findings)
         for finding in opened:
             for callback in list(self.on_opened):
                 self._call(callback, finding)

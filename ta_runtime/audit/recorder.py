@@ -6,14 +6,12 @@ All of it is what the audit reads anyway: nothing more is asked of a tensor or a
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ta_lint.core.errors import oneline
 from ta_runtime.audit import description
+from ta_runtime.audit.curves import Curves
 from ta_runtime.facts import Gradients, Step
 from ta_runtime.observers.context import Context
 from ta_runtime.observers.window import Window
@@ -40,7 +38,7 @@ class Recorder:
         self._settings: dict[int, dict[str, Any]] = {}  # of the optimizers, by number
         if not is_child():  # it may never train
             self.writer.describe({"git": description.commit(Path(script).parent)})
-        self._optimizers: Register[int] = Register()  # the number of each, from 0
+        self._curves = Curves()
         self._tensors: Register[tuple[list[int], list[str]]] = Register()  # of each optimizer, ids and names
         self._looked = self._described = 0
         self._logged: dict[str, float] = {}  # at one step, where the last value of a name holds
@@ -93,12 +91,11 @@ class Recorder:
         if self._logged_at <= window.index:
             self._add_logged()
         closely = window.step is not None or self._looked % SAMPLED_EVERY == 0
-        values: dict[str, float | None] = {
-            "step/seconds": window.seconds,
-            "step/waited_seconds": window.waited,
-        }
+        values = dict(self._curves.of(window))
         for gradients in window.gradients:
-            values.update(self._of_optimizer(gradients))
+            optimizer = gradients.optimizer.optimizer
+            if (number := self._curves.number(optimizer)) not in self._settings:
+                self._settings[number] = description.of_optimizer(optimizer)
             if closely:
                 values.update(self._of_gradients(gradients))
         if closely:
@@ -121,12 +118,6 @@ class Recorder:
         if device is not None:
             facts |= dict(description.of_run(self._session, device))
         self.writer.describe(facts)
-
-    def _of_optimizer(self, gradients: Gradients) -> Iterator[tuple[str, float | None]]:
-        suffix = self._suffix(gradients.optimizer.optimizer)
-        yield f"step/loss{suffix}", gradients.loss
-        yield f"step/gradient_norm{suffix}", _norm(gradients)
-        yield f"step/learning_rate{suffix}", gradients.learning_rate
 
     def _of_gradients(self, gradients: Gradients) -> Iterator[tuple[str, float | None]]:
         for name, norm in zip(self._names_of(gradients), gradients.norms, strict=False):
@@ -157,15 +148,6 @@ class Recorder:
         for name, (squares, elements) in sums.items():
             yield f"activation/{name}/rms", math.sqrt(squares / elements)
 
-    def _suffix(self, optimizer: torch.optim.Optimizer) -> str:
-        """What the keys of an optimizer end with: nothing for the first, for others the lowest number that is free."""
-        if (number := self._optimizers.get(optimizer)) is None:
-            taken = {self._optimizers.get(other) for other in self._optimizers.instances()}
-            number = next(number for number in count() if number not in taken)
-            self._optimizers.add(optimizer, number)
-            self._settings.setdefault(number, description.of_optimizer(optimizer))
-        return f"/{number}" if number else ""
-
     def _names_of(self, gradients: Gradients) -> list[str]:
         """What the parameters of an optimizer are called; looked up anew when they are others."""
         ids = list(map(id, gradients.tensors))
@@ -177,11 +159,3 @@ class Recorder:
             known = ids, found
             self._tensors.add(gradients.optimizer.optimizer, known)
         return known[1]
-
-
-def _norm(gradients: Gradients) -> float | None:
-    """Before clipping, unless only a part of the gradients was clipped: that part is then smaller than what is left."""
-    clipped, total = gradients.before_clipping, gradients.total
-    if clipped is None or (total is not None and clipped < total):
-        return total
-    return clipped

@@ -93,7 +93,8 @@ class Session:
         enabled = checks.enabled(settings.rules)
         self._checks = {fact: [check for check in enabled if check.fact == fact] for fact in checks.FACTS}
         self._may_infer = self._only is None
-        self._looks = settings.record is not None or any(check.fact != "violation" for check in enabled)
+        kept = settings.record is not None or settings.send
+        self._looks = kept or any(check.fact != "violation" for check in enabled)
         """Whether more is asked for than invariants, which a tracer sees to by itself."""
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}

@@ -81,6 +81,12 @@ def add(commands: Commands) -> None:
                         " which holds no run yet")  # fmt: skip
     record.add_argument("--snapshots", metavar="WHEN",
                         help='with digests of all tensors and settings, such as "first 3, every 1000" (default: none)')  # fmt: skip
+    parser.add_argument(
+        "--send",
+        action="store_true",
+        help="send loss, gradient norm, learning rate, time and findings to the runs of W&B and MLflow and the writer of"
+        " TensorBoard that the script has open, as ta/...",
+    )
     auditing.add_options(parser, script=True)
 
 
@@ -117,6 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
         lint=arguments.lint,
         record=arguments.record,
         snapshots=arguments.snapshots,
+        send=arguments.send,
         invariants=arguments.invariants,
         invariants_every_n_steps=arguments.invariants_every,
         live=not arguments.quiet and auditing.form(arguments) in ("text", *auditing.DOCUMENTS),
