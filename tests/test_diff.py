@@ -548,7 +548,7 @@ def test_the_exit_status_says_whether_runs_differ(recorded: Path, capsys: pytest
     assert told(capsys, recorded / "base", recorded / "again/base")[0] == 0
     status, out, _ = told(capsys, recorded / "base", recorded / "one_ulp")
     assert status == 1
-    assert "The runs part at step 0: parameter out.weight." in out
+    assert "The runs first differ at step 0: parameter out.weight." in out
     assert "\033" not in out
 
 
@@ -637,6 +637,12 @@ def test_the_page_fits_a_phone_and_asks_no_other_host(recorded: Path, ranks: Pat
         assert rows.count() == 9
         assert rows.first.locator("i.same").count() == 5
         assert "1 of 8 samples differs" in page.inner_text("body")
+        assert page.locator("h2").all_inner_texts() == [
+            "The two runs",
+            "Where the numbers first differ",
+            "What is equal and what differs, step by step",
+            "What is left out here",
+        ]
         browser.close()
     assert all(request.startswith(("file://", "data:")) for request in requests)
     assert not errors

@@ -506,7 +506,7 @@ class Audit:
                 reports.live(finding, settings.root, sys.stderr)
         self.save()
         if self.sending is not None:
-            self.sending.tell(self.session.index, self.findings)
+            self.sending.tell(self.findings)
         for finding in opened:
             for callback in list(self.on_opened):
                 self._call(callback, finding)

@@ -63,19 +63,19 @@ class Sending:
         values = {key.replace("step/", "ta/", 1): value for key, value in curves if value is not None}
         self._each(lambda target: target.write(window.index, values))
 
-    def tell(self, step: int, findings: Sequence[Finding]) -> None:
-        """Send all findings so far: how many there are, and their text in the place of what was sent before."""
+    def tell(self, findings: Sequence[Finding]) -> None:
+        """Send all findings so far, with the last step: how many there are, and their text in the place of that before."""
         counting = [finding for finding in findings if finding.counts]
         counts = {
             f"ta/{severity}s": float(sum(one.severity is severity for one in counting))
             for severity in Severity
         }
         text = "\n".join(map(_line, counting)) or "nothing wrong was found"
-        self._each(lambda target: target.tell(step, counts, text))
+        self._each(lambda target: target.tell(self._last, counts, text))
 
     def end(self, findings: Sequence[Finding]) -> None:
         """Send the findings of the whole run, and what is on its way."""
-        self.tell(self._last, findings)
+        self.tell(findings)
         self._each(lambda target: target.sink.close())
         self._targets.clear()
 

@@ -1,4 +1,4 @@
-"""`ta-runtime diff`: where two runs, or the ranks of one, part."""
+"""`ta-runtime diff`: where two runs, or the ranks of one, first differ."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "html")
 
 _DESCRIPTION = """\
-Says where two recorded runs part. Step by step, in the order in which cause
+Says where two recorded runs first differ. Step by step, in the order in which cause
 comes before effect (environment, packages, configuration, random generators,
 batch, parameters, buffers, activations, loss, gradients, optimizer state), it
 names the first thing that differs, by how much, what was still equal, and what
@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "diff",
-        help="say where two recorded runs, or the ranks of one, part",
+        help="say where two recorded runs, or the ranks of one, first differ",
         usage="ta-runtime diff [options] RUN_A RUN_B\n       ta-runtime diff [options] --ranks RUN",
         description=_DESCRIPTION,
         epilog=_EPILOG,

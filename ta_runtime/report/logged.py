@@ -14,7 +14,7 @@ _SPLITS = frozenset("dev eval evaluation test train training val valid validatio
 
 
 @dataclass(frozen=True)
-class Metric:
+class LoggedMetric:
     """A metric that was logged, with the name of each of its lines."""
 
     title: str
@@ -25,7 +25,7 @@ class Metric:
         return [(name, one) for name, one in series if one is not None]
 
 
-def metrics(runs: Iterable[Numbers]) -> Iterator[Metric]:
+def metrics(runs: Iterable[Numbers]) -> Iterator[LoggedMetric]:
     """Those of all runs, in the order in which they were first logged."""
     found: dict[str, dict[str, str]] = {}
     for key in dict.fromkeys(key for numbers in runs for key in numbers.keys if key.startswith(PREFIX)):
@@ -33,7 +33,7 @@ def metrics(runs: Iterable[Numbers]) -> Iterator[Metric]:
         found.setdefault(title, {})[split] = key
     for title, keys in islice(found.items(), MOST):
         alone = next(iter(keys.values())).removeprefix(PREFIX)
-        yield Metric(title, keys) if len(keys) > 1 else Metric(alone, {"": keys.popitem()[1]})
+        yield LoggedMetric(title, keys) if len(keys) > 1 else LoggedMetric(alone, {"": keys.popitem()[1]})
 
 
 def _parts(name: str) -> tuple[str, str]:
