@@ -239,7 +239,7 @@ def test_what_the_script_logged_is_drawn_over_the_same_steps(tmp_path: Path) -> 
     assert [list(dict.fromkeys(line["name"] for line in drawn[f"logged-{place}"]["data"])) for place in range(3)] == [
         ["train", "val"], [""], [""],
     ]  # fmt: skip
-    assert re.findall('<h3>([^<]*)</h3><figure id="logged', page) == ["loss", "epoch", "eval_f1"]
+    assert re.findall('<h3>([^<]*)</h3><figure id="logged', page) == ["loss", "eval_f1", "epoch"]
     assert drawn["logged-0"]["data"][-1]["x"] == [50, 199]
     ranges = {tuple(drawn[id_]["layout"]["xaxis"]["range"]) for id_ in ("loss", "logged-0", "logged-2")}
     assert len(ranges) == 1
@@ -685,10 +685,35 @@ def test_the_page_of_the_documentation_is_true(
     assert Path("report.html").read_text() == Path("runs/1/report.html").read_text()
     library = len(max(re.findall(r"<script>(.*?)</script>", page_of_recorded, re.DOTALL), key=len)) / 1e6
     assert f"{library:.1f} MB are plotly.js" in document
-    headings = re.findall(r"^\| ([a-z ]+) \|", document, re.MULTILINE)
+    headings = re.findall(r"^\| ([a-z, ]+) \|", document, re.MULTILINE)
     assert headings[1:] == [
         re.sub(r" \(\d+\)", "", title.lower()) for title in re.findall("<h2>(.*?)</h2>", page_of_recorded)
     ] + ["other metrics"]
+
+
+def test_the_sweep_of_the_documentation_is_laid_over_one_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = (ROOT / "docs" / "report.md").read_text()
+    [script] = re.findall(r"```python title=train.py\n(.*?)```", document, re.DOTALL)
+    [console] = re.findall(r"```console title=sweep\n(.*?)```", document, re.DOTALL)
+    (tmp_path / "train.py").write_text(script)
+    said = ""
+    for words in re.findall(r"^\$ ta-runtime (.*)$", console, re.MULTILINE):
+        ran = commands.ta_runtime(tmp_path, *words.split())
+        assert ran.returncode == 0, ran.stderr
+        said += ran.stderr
+    assert said == "".join(re.findall(r"^[^$].*\n", console, re.MULTILINE))
+    page = (tmp_path / "report.html").read_text()
+    assert re.findall("<h3>([^<]*)</h3>", page) == [
+        "Loss",
+        "Gradient norm",
+        "Learning rate",
+        "val/loss",
+        "accuracy",
+    ]
+    assert "optimizer lr0.10.5" in text(page)
+    assert "seed" not in text(page)
 
 
 # -- in a browser -------------------------------------------------------------------------------------------------
