@@ -51,7 +51,8 @@ def settings(run: Run) -> Iterator[tuple[str, str]]:
     if name := device.get("name"):
         memory = device.get("memory")
         yield "device", f"{name}, {size(memory)}" if isinstance(memory, int) else str(name)
-    if isinstance(world := said.get("world_size"), int):
+    world = said.get("world_size")
+    if isinstance(world, int) and world > 1:
         seen = f", {len(run.about)} recorded" if len(run.about) != world else ""
         yield "world size", f"{counted(world, 'rank')}{seen}"
     if torch := said.get("torch"):

@@ -87,7 +87,7 @@ def _tiles(numbers: Numbers, steps: int) -> Iterator[tuple[str, str, str]]:
             yield (
                 name,
                 size(max(value for _, value in series.finite)),
-                "the most at a step that was looked at",
+                "at most",
             )
             break
     if (wait := timelines.waiting(numbers)) is not None:
