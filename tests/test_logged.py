@@ -222,3 +222,26 @@ def test_what_a_monitor_sends_to_a_tracker_is_no_value_of_the_script(tmp_path: P
             storage.add(step, {"gradient/a/norm": 1.0})
             writer.add_scalar("from the script", 1.0)
     assert {name for _, name in logged(tmp_path / "run")} == {"from the script"}
+
+
+def test_a_run_that_logs_is_bitwise_the_same_when_it_is_recorded(tmp_path: Path) -> None:
+    def trained(folder: Path) -> tuple[list[torch.Tensor], torch.Tensor]:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(), nn.Linear(8, 2))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        with torch.utils.tensorboard.writer.SummaryWriter(str(folder)) as writer:
+            for step in range(12):
+                optimizer.zero_grad()
+                loss = model(torch.randn(8, 4)).square().mean()
+                loss.backward()
+                optimizer.step()
+                writer.add_scalar("loss", loss, step)
+                ta_runtime.log(loss=loss)
+        return [parameter.detach() for parameter in model.parameters()], torch.get_rng_state()
+
+    weights, state = trained(tmp_path / "plain")
+    with recording(tmp_path / "run"):
+        recorded, after = trained(tmp_path / "recorded")
+    assert len(logged(tmp_path / "run")) == 12
+    assert all(map(torch.equal, weights, recorded))
+    assert torch.equal(state, after)
