@@ -200,7 +200,7 @@ def test_what_a_tracker_refuses_is_not_recorded_and_raises_as_ever(tmp_path: Pat
             writer.add_scalar("accuracy", object())
         writer.add_scalar("accuracy", 0.5)
         writer.add_scalar(tag="loss", scalar_value=torch.tensor(2.0, requires_grad=True), global_step=77)
-    assert refused.traceback[-1].path.name != "logged.py"
+    assert "logged.py" not in str(refused.traceback[-1].path)
     assert logged(tmp_path / "run") == {(1, "accuracy"): 0.5, (1, "loss"): 2.0}
     assert audit.findings == []
 

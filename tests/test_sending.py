@@ -124,7 +124,8 @@ def test_a_tracker_that_fails_is_told_of_once_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Broken:
-        id, step, summary = "a", 0, {}
+        id, step = "a", 0
+        summary: dict[str, object] = {}  # noqa: RUF012
 
         def define_metric(self, *_: object, **__: object) -> None: ...
 
