@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ta_runtime.api import disable, enable, findings
+    from ta_runtime.api import disable, enable, findings, log
     from ta_runtime.audit.auditor import Auditor, audit_dynamic, audit_step, autopatch
     from ta_runtime.audit.reporters import ConsoleReporter, JSONReporter, SARIFReporter
     from ta_runtime.audit.result import Result
@@ -26,6 +26,7 @@ __all__ = [
     "disable",
     "enable",
     "findings",
+    "log",
 ]
 
 _MODULES = {
@@ -37,6 +38,7 @@ _MODULES = {
     "disable": "api",
     "enable": "api",
     "findings": "api",
+    "log": "api",
 }
 """Where each name is; in `audit.auditor` if it is not here."""
 

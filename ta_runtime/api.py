@@ -3,7 +3,7 @@
 import atexit
 import multiprocessing.util
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -66,6 +66,7 @@ def enable(
     lint: bool = False,
     record: str | Path | None = None,
     snapshots: str | None = None,
+    send: bool = False,
     invariants: str | Path | Iterable[str | Path] | None = None,
     invariants_every_n_steps: int = 10,
     preflight: bool = False,
@@ -101,6 +102,8 @@ def enable(
             last 30 seconds are lost, or the last hundredth of its time if that is more.
         snapshots: when to take the digests of all tensors and settings into that folder, for `ta-runtime diff`, such as
             "first 3, every 1000". None: never.
+        send: send loss, gradient norm, learning rate, time and the findings to the runs of Weights & Biases and MLflow and
+            the writer of TensorBoard that the script has open, as `ta/...`. Rank 0 does; a tracker that fails gets no more.
         invariants: a file of invariants, or several, as `ta-runtime infer` writes them: what breaks one is TA510.
         invariants_every_n_steps: look into the first ten steps and each n-th: modules, functions of torch, and what
             tensors hold. What the loop calls is looked at in each step.
@@ -136,6 +139,7 @@ def enable(
         lint=lint,
         record=record,
         snapshots=snapshots,
+        send=send,
         invariants=invariants,
         invariants_every_n_steps=invariants_every_n_steps,
         preflight=preflight,
@@ -160,6 +164,20 @@ def findings() -> list[Finding]:
     """The findings so far, in order of place; none if it is not enabled."""
     audit = running()
     return audit.findings if audit is not None else []
+
+
+def log(values: Mapping[str, object] | None = None, /, *, step: int | None = None, **named: object) -> None:
+    """Record values of your own in the run's folder, for `ta-runtime report`: `log(accuracy=0.9)`, `log({"val/loss": 0.3})`.
+
+    Nothing happens where no run is recorded. A tensor of one element is read as `item()` reads it; what is no number is
+    left out.
+
+    Args:
+        values: by name; more can be given as keywords.
+        step: of the optimizer, from 0; by default the last one that was made.
+    """
+    if (audit := running()) is not None:
+        audit.log({**(values or {}), **named}, step)
 
 
 def running() -> Audit | None:
@@ -198,6 +216,7 @@ def _inherited(audit: Audit, command: bool, folder: Path) -> Inherited:
         record=None,
         snapshots=None,
         save_schedule=None,
+        send=False,
         preflight=False,
     )
     files = tuple(

@@ -34,6 +34,7 @@ examples:
   ta-runtime run --record runs/1 --snapshots "first 3" train.py
                                                      keep the numbers, for report and diff
   ta-runtime report runs/1                           one page of a run: losses, norms, layers, findings
+  ta-runtime report runs/1 runs/2                    the curves of several runs together
   ta-runtime diff runs/1 runs/2                      the first thing that differs between two runs
   ta-runtime collect -o traces/1 train.py            trace a healthy run
   ta-runtime infer traces/1 -o invariants.json       learn what always holds in it

@@ -57,6 +57,8 @@ class Settings:
     """The folder that the run is recorded in."""
     snapshots: str | None
     """When snapshots are taken into it."""
+    send: bool
+    """Whether what is measured and found goes to the trackers that the script has open."""
     invariants: tuple[Path, ...]
     """The files of invariants that the run is held against."""
     invariants_every_n_steps: int
@@ -83,6 +85,7 @@ def resolve(
     lint: bool = False,
     record: str | Path | None = None,
     snapshots: str | None = None,
+    send: bool = False,
     invariants: str | Path | Iterable[str | Path] | None = None,
     invariants_every_n_steps: int = 10,
     preflight: bool = False,
@@ -164,6 +167,7 @@ def resolve(
         configs=configs,
         record=folder.absolute() if folder is not None else None,
         snapshots=snapshots,
+        send=send,
         invariants=held_against,
         invariants_every_n_steps=invariants_every_n_steps,
         preflight=preflight,

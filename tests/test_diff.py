@@ -174,7 +174,7 @@ def test_what_was_equal_before_and_what_differs_later_is_counted(recorded: Path)
     assert {"parameter", "loss", "gradient"} <= {count.kind for count in found.later}
     assert {count.kind: count.step for count in found.later}["loss"] == 2
     assert "all numbers through step 1" in as_text(found)
-    assert "nothing else differs" in as_text(compared(recorded, "spare"))
+    assert "differs later  nothing else\n" in as_text(compared(recorded, "spare"))
 
 
 def test_names_that_always_differ_are_not_counted(recorded: Path) -> None:
@@ -548,7 +548,7 @@ def test_the_exit_status_says_whether_runs_differ(recorded: Path, capsys: pytest
     assert told(capsys, recorded / "base", recorded / "again/base")[0] == 0
     status, out, _ = told(capsys, recorded / "base", recorded / "one_ulp")
     assert status == 1
-    assert "The runs part at step 0: parameter out.weight." in out
+    assert "The runs first differ at step 0: parameter out.weight." in out
     assert "\033" not in out
 
 
@@ -637,6 +637,11 @@ def test_the_page_fits_a_phone_and_asks_no_other_host(recorded: Path, ranks: Pat
         assert rows.count() == 9
         assert rows.first.locator("i.same").count() == 5
         assert "1 of 8 samples differs" in page.inner_text("body")
+        assert page.locator("h2").all_inner_texts() == [
+            "The two runs",
+            "Where the numbers first differ",
+            "What is equal and what differs, step by step",
+        ]
         browser.close()
     assert all(request.startswith(("file://", "data:")) for request in requests)
     assert not errors

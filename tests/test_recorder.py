@@ -1,5 +1,6 @@
 """What `enable(record=...)` writes of a run: the numbers of its steps, as they were, whatever ends it."""
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -131,6 +132,7 @@ def test_the_numbers_are_those_of_the_training(tmp_path: Path) -> None:
     assert {key for _, key in found} - {key for _, key in expected} == {
         "step/seconds",
         "activation/body.1/rms",
+        "memory/process",
     }
     assert [step for step, key in found if key == "step/seconds"] == list(range(1, 22))
 
@@ -195,7 +197,7 @@ def test_steps_that_are_not_looked_at_are_not_recorded(tmp_path: Path) -> None:
         train(32)
     assert steps(tmp_path / "run") == list(range(0, 32, 3))
     assert steps(tmp_path / "run", "gradient/head.weight/norm") == [0, 30]
-    assert {key.split("/")[0] for key in keys(tmp_path / "run")} == {"step", "gradient"}
+    assert {key.split("/")[0] for key in keys(tmp_path / "run")} == {"step", "gradient", "memory"}
 
 
 def test_where_only_a_part_of_the_gradients_is_clipped_the_norm_is_that_of_all(tmp_path: Path) -> None:
@@ -647,3 +649,82 @@ def test_each_rank_records_itself_and_rank_0_has_the_findings_of_all(tmp_path: P
         [found] = run.findings or []
         assert (found["rule"], found["evidence"]["ranks"]) == ("TA401", "0,1")
         assert not list(folder.glob("findings.rank1*"))
+
+
+# -- what the run is set to -----------------------------------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    ran = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return ran.stdout.strip()
+
+
+SET_UP = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+torch.manual_seed(7)
+model = nn.Linear(4, 2)
+optimizer = torch.optim.AdamW([
+    {"params": [model.weight], "weight_decay": 0.1, "name": "decayed"}, {"params": [model.bias], "lr": torch.tensor(0.5)},
+])
+for x in DataLoader(torch.randn(24, 4), batch_size=4):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+for x in DataLoader(torch.randn(24, 4), batch_size=24):
+    model(x)
+"""
+
+
+def test_a_run_says_its_commit_optimizers_batch_size_seed_and_device(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SET_UP)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "train.py")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    head = git(tmp_path, "rev-parse", "HEAD")
+    for folder, is_dirty in (("clean", False), ("dirty", True)):
+        ran = commands.ta_runtime(tmp_path, "run", "-q", "--record", folder, "train.py")
+        assert ran.returncode == 0, ran.stderr
+        assert Run(tmp_path / folder).about[0]["git"] == {"commit": head, "dirty": is_dirty}
+        (tmp_path / "train.py").write_text(f"{SET_UP}# changed\n")
+    about = Run(tmp_path / "clean").about[0]
+    assert (about["batch_size"], about["seed"], about["device"]) == ([4], 7, {"name": "cpu"})
+    [optimizer] = about["optimizers"]
+    first, second = optimizer["groups"]
+    assert (optimizer["class"], first["lr"], first["betas"], first["name"]) == (
+        "AdamW",
+        0.001,
+        [0.9, 0.999],
+        "decayed",
+    )
+    assert (first["weight_decay"], second["weight_decay"]) == (0.1, 0.01)
+    assert (first["elements"], second["elements"]) == (8, 2)
+    assert not {"params", "foreach", "maximize"} & {*first, *second}
+    assert second["lr"] == 0.5
+    assert metrics(tmp_path / "clean")[0, "memory/process"] > 1e7
+
+
+def test_a_run_without_git_seed_and_loader_says_nothing_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "initial_seed", lambda: 1 << 60)
+    monkeypatch.setenv("PATH", "")
+    with recording(tmp_path / "run"):
+        train(2)
+    about = Run(tmp_path / "run").about[0]
+    assert about["git"] is None
+    assert not {"seed", "batch_size"} & about.keys()
+    assert [optimizer["class"] for optimizer in about["optimizers"]] == ["SGD"]
+
+
+def test_an_optimizer_that_joins_later_is_told_of_as_well(tmp_path: Path) -> None:
+    first, second = Net(), Net()
+    optimizers = [torch.optim.SGD(first.parameters(), lr=0.1), torch.optim.Adam(second.parameters())]
+    with recording(tmp_path / "run"):
+        train(3, first, optimizers[0])
+        assert '"SGD"' in (tmp_path / "run" / "rank0.json").read_text()  # while the run goes on
+        train(3, second, optimizers[1])
+    assert [each["class"] for each in Run(tmp_path / "run").about[0]["optimizers"]] == ["SGD", "Adam"]

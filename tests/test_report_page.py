@@ -24,6 +24,7 @@ from ta_runtime import extras
 from ta_runtime.cli import main
 from ta_runtime.report import html
 from ta_runtime.report.layers import ordered
+from ta_runtime.report.logged import _parts
 from ta_runtime.report.words import json_of
 from ta_runtime.runs import Run, RunWriter
 
@@ -221,6 +222,136 @@ def test_every_chart_is_one_that_plotly_knows(pages: dict[str, Path]) -> None:
             )
 
 
+# -- what the script logs -----------------------------------------------------------------------------------------
+
+
+def test_what_the_script_logged_is_drawn_over_the_same_steps(tmp_path: Path) -> None:
+    """Of one metric the values of training and of evaluation are in one chart."""
+    logged = {
+        "train/loss": curve(200),
+        "val/loss": {50: 2.0, 199: 1.0},
+        "epoch": {199: 1.0},
+        "eval_f1": {9: 0.5},
+    }
+    metrics = {f"logged/{name}": points for name, points in logged.items()}
+    page = html(write(tmp_path / "run", {"step/loss": curve(400), **metrics}))
+    drawn = figures(page)
+    assert [list(dict.fromkeys(line["name"] for line in drawn[f"logged-{place}"]["data"])) for place in range(3)] == [
+        ["train", "val"], [""], [""],
+    ]  # fmt: skip
+    assert re.findall('<h3>([^<]*)</h3><figure id="logged', page) == ["loss", "eval_f1", "epoch"]
+    assert drawn["logged-0"]["data"][-1]["x"] == [50, 199]
+    ranges = {tuple(drawn[id_]["layout"]["xaxis"]["range"]) for id_ in ("loss", "logged-0", "logged-2")}
+    assert len(ranges) == 1
+    assert "loss of val: from 2 at step 50 to 1 at step 199" in text(page)
+    assert "Other metrics" not in page
+
+
+def test_a_split_of_the_data_is_told_by_its_name() -> None:
+    parts = {
+        name: _parts(name)
+        for name in (
+            "val/acc",
+            "val_loss",
+            "loss/train",
+            "top1.test",
+            "value",
+            "evaluate_x",
+            "val",
+            "a/b",
+            "",
+        )
+    }
+    assert parts == {
+        "val/acc": ("acc", "val"), "val_loss": ("loss", "val"), "loss/train": ("loss", "train"), "top1.test": ("top1", "test"),
+        "value": ("value", ""), "evaluate_x": ("evaluate_x", ""), "val": ("val", ""), "a/b": ("a/b", ""), "": ("", ""),
+    }  # fmt: skip
+
+
+def test_of_very_many_logged_values_the_rest_is_at_the_end(tmp_path: Path) -> None:
+    page = html(write(tmp_path / "run", {f"logged/{number}": curve(3) for number in range(40)}))
+    assert sum(id_.startswith("logged-") for id_ in figures(page)) == 24
+    assert "logged 24, 25, 26, 27 and 12 more" in text(page)
+
+
+# -- what the run was set to, and others beside it ------------------------------------------------------------------
+
+SETTINGS = {
+    "git": {"commit": "0123456789abcdef", "dirty": True},
+    "optimizers": [
+        {
+            "class": "AdamW",
+            "groups": [
+                {"lr": 5e-5, "initial_lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "elements": 1200},
+                {
+                    "lr": 5e-5,
+                    "initial_lr": 1e-3,
+                    "betas": [0.9, 0.95],
+                    "weight_decay": 0.0,
+                    "fused": True,
+                    "elements": 8,
+                },
+            ],
+        }
+    ],
+    "batch_size": [32],
+    "seed": 0,
+    "device": {"name": "NVIDIA H100", "memory": 85_000_000_000},
+}
+
+
+def set_to(run: Run, **settings: Any) -> Run:
+    path = run.folder / "rank0.json"
+    assert isinstance(path, Path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+    return Run(run.folder)
+
+
+def test_a_page_says_what_the_run_was_set_to(tmp_path: Path) -> None:
+    run = set_to(
+        write(tmp_path / "run", {"step/loss": curve(5), "memory/device": curve(5, lambda s: s * 1e9)}),
+        **SETTINGS,
+    )
+    shown = text(html(run))
+    for fact in (
+        "commit0123456789, with changes that are not committed",
+        "optimizerAdamW, lr 0.001, betas 0.9 0.95, weight_decay 0.1 / 0, fused off / on, parameters 1,200 / 8",
+        "batch size32",
+        "seed0",
+        "deviceNVIDIA H100, 85 GB",
+        "memory of the device4 GB",
+        "Memory in GB of tensors on the device, at most so far: from 0 at step 0 to 4 at step 4",
+    ):
+        assert fact in shown
+
+
+def test_runs_are_laid_over_one_another_each_in_its_colour(tmp_path: Path) -> None:
+    metrics = {"step/loss": curve(9), "step/loss/1": curve(9), "logged/val/accuracy": curve(3)}
+    one = set_to(write(tmp_path / "one", metrics, findings=[finding()]), **SETTINGS)
+    two = set_to(write(tmp_path / "two", {"step/loss": curve(300)}), **SETTINGS | {"seed": 7})
+    page = html(one, two)
+    loss, accuracy = (figures(page)[id_]["data"] for id_ in ("loss", "logged-0"))
+    a, b = str(one.folder), str(two.folder)
+    assert list(dict.fromkeys(line["name"] for line in loss)) == [f"{a}, optimizer 0", f"{a}, optimizer 1", b]
+    assert {line["line"]["color"] for line in loss[:2]} == {"--series-1"}
+    assert {line["line"]["color"] for line in loss[2:]} == {"--series-2"}
+    assert loss[0]["line"]["dash"] != loss[1]["line"]["dash"]
+    assert [line["name"] for line in accuracy] == [a]
+    shown = text(page)
+    assert "seed07" in shown
+    assert "batch size" not in shown  # it is the same
+    assert "1 error, the first at step 7." in shown
+    assert re.findall("<h2>(.*?)</h2>", page) == ["Runs", "Settings that differ", "Timelines"]
+
+
+def test_many_runs_are_told_apart_and_told_of_in_short(tmp_path: Path) -> None:
+    runs = [write(tmp_path / str(number), {"step/loss": curve(9)}) for number in range(8)]
+    page = html(*runs)
+    styles = [(line["line"]["color"], line["line"]["dash"]) for line in figures(page)["loss"]["data"]]
+    assert len(set(styles)) == 8
+    assert "Loss, the last value of each of 8 lines:" in text(page)
+
+
 # -- layers -------------------------------------------------------------------------------------------------------
 
 
@@ -378,6 +509,11 @@ def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
         findings=[hostile, hostile | {"suppression": {"in_source": True, "justification": HOSTILE}}],
     )
     about = json.loads((tmp_path / "run" / "rank0.json").read_text())
+    group = {HOSTILE: HOSTILE, "lr": [HOSTILE, None], "elements": HOSTILE}
+    about |= {
+        "git": {"commit": HOSTILE, "dirty": HOSTILE}, "device": {"name": HOSTILE, "memory": HOSTILE},
+        "optimizers": [{"class": HOSTILE, "groups": [group, 5]}, {"groups": 5}, {}],
+    }  # fmt: skip
     about |= {"command": ["python", f"{HOSTILE}.py"], "torch": HOSTILE, "python": HOSTILE, "started": HOSTILE}
     addresses = (
         "javascript:window.hit = 1",
@@ -398,6 +534,10 @@ def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
     assert 'href="javascript' not in page
     assert 'href="data:text' not in page
     assert page.count(' rel="noopener noreferrer"') == 1
+    assert HOSTILE in text(page)
+    other = write(tmp_path / "other", metrics | {f"logged/{HOSTILE}": curve(5)})
+    page = html(run, other)
+    assert "<img src=x" not in page
     assert HOSTILE in text(page)
 
 
@@ -462,6 +602,10 @@ def test_the_page_lies_in_the_folder_of_the_run_or_where_one_wants_it(
     assert main(["report", "run", "--output", "other.html"]) == 0
     assert Path("run/report.html").read_text() == Path("other.html").read_text()
     assert Run(Path("run")).metrics.num_rows == 5  # the page is no part of the run
+    write(Path("second"), {"step/loss": curve(5)})
+    assert main(["report", "run", "second", "run"]) == 0
+    assert "wrote report.html" in capsys.readouterr().err
+    assert Path("report.html").read_text() == html(Run("run"), Run("second"))
 
 
 def test_what_cannot_be_shown_is_an_error_with_a_remedy(
@@ -541,10 +685,35 @@ def test_the_page_of_the_documentation_is_true(
     assert Path("report.html").read_text() == Path("runs/1/report.html").read_text()
     library = len(max(re.findall(r"<script>(.*?)</script>", page_of_recorded, re.DOTALL), key=len)) / 1e6
     assert f"{library:.1f} MB are plotly.js" in document
-    headings = re.findall(r"^\| ([a-z ]+) \|", document, re.MULTILINE)
+    headings = re.findall(r"^\| ([a-z, ]+) \|", document, re.MULTILINE)
     assert headings[1:] == [
         re.sub(r" \(\d+\)", "", title.lower()) for title in re.findall("<h2>(.*?)</h2>", page_of_recorded)
     ] + ["other metrics"]
+
+
+def test_the_sweep_of_the_documentation_is_laid_over_one_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = (ROOT / "docs" / "report.md").read_text()
+    [script] = re.findall(r"```python title=train.py\n(.*?)```", document, re.DOTALL)
+    [console] = re.findall(r"```console title=sweep\n(.*?)```", document, re.DOTALL)
+    (tmp_path / "train.py").write_text(script)
+    said = ""
+    for words in re.findall(r"^\$ ta-runtime (.*)$", console, re.MULTILINE):
+        ran = commands.ta_runtime(tmp_path, *words.split())
+        assert ran.returncode == 0, ran.stderr
+        said += ran.stderr
+    assert said == "".join(re.findall(r"^[^$].*\n", console, re.MULTILINE))
+    page = (tmp_path / "report.html").read_text()
+    assert re.findall("<h3>([^<]*)</h3>", page) == [
+        "Loss",
+        "Gradient norm",
+        "Learning rate",
+        "val/loss",
+        "accuracy",
+    ]
+    assert "optimizer lr0.10.5" in text(page)
+    assert "seed" not in text(page)
 
 
 # -- in a browser -------------------------------------------------------------------------------------------------
@@ -587,6 +756,9 @@ def pages(page_of_recorded: str, tmp_path_factory: pytest.TempPathFactory) -> di
         run = write(folder / "run", {"step/loss": losses, **deep}, rank=rank, ranks=2, findings=[hostile])
     found["deep"] = html(run)
     found["empty"] = html(write(folder / "none", {}, findings=[]))
+    logs = {f"logged/{name}": curve(300) for name in ("train/loss", "val/loss", HOSTILE)}
+    others = [write(folder / f"other {number}", {"step/loss": curve(200), **logs}) for number in range(7)]
+    found["overlay"] = html(set_to(others[0], seed=1), *others[1:])
     for name, page in found.items():
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in found}
@@ -643,7 +815,15 @@ def opened(browser: Browser, pages: dict[str, Path]) -> Iterator[Callable[..., O
 
 
 @pytest.mark.parametrize(
-    ("name", "scheme"), [("recorded", "light"), ("deep", "dark"), ("empty", "light"), ("empty", "dark")]
+    ("name", "scheme"),
+    [
+        ("recorded", "light"),
+        ("deep", "dark"),
+        ("empty", "light"),
+        ("empty", "dark"),
+        ("overlay", "light"),
+        ("overlay", "dark"),
+    ],
 )
 def test_a_browser_draws_every_chart_and_asks_nobody_for_anything(
     name: str, scheme: str, opened: Callable[..., Opened], pages: dict[str, Path]
@@ -663,7 +843,7 @@ def test_a_browser_draws_every_chart_and_asks_nobody_for_anything(
     assert unreadable(page) == []
 
 
-@pytest.mark.parametrize("name", ["recorded", "deep"])
+@pytest.mark.parametrize("name", ["recorded", "deep", "overlay"])
 def test_a_phone_scrolls_in_one_direction(name: str, opened: Callable[..., Opened]) -> None:
     page = opened(name, **PHONE).page
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
@@ -715,6 +895,26 @@ def test_nothing_lies_over_a_chart_and_its_tools_stand_above_it(opened: Callable
         )
         assert over == 0
     assert page.locator(".tools").count() == page.locator("[data-drawn]").count()
+
+
+def test_smoothing_is_switched_off_and_on(opened: Callable[..., Opened]) -> None:
+    page = opened("deep").page
+    lines = "[...document.querySelectorAll('#loss .scatterlayer .js-line')].map((one) => getComputedStyle(one).strokeWidth)"
+    smoothed = page.evaluate(lines)
+    assert "2.5px" in smoothed
+    page.get_by_role("button", name="Raw").click()
+    page.wait_for_function(f"() => !{lines}.includes('2.5px')")
+    assert "1.5px" in page.evaluate(lines)
+    assert page.evaluate("document.querySelector('#loss .plot').layout.xaxis.range") == pytest.approx(
+        [-6.65, 405.65]
+    )
+    page.get_by_role("button", name="Smoothed").click()
+    page.wait_for_function(f"() => {lines}.includes('2.5px')")
+    assert page.evaluate(lines) == smoothed
+
+
+def test_a_page_without_medians_has_no_switch_for_them(opened: Callable[..., Opened]) -> None:
+    assert opened("recorded").page.get_by_role("button", name="Raw").count() == 0
 
 
 def test_a_zoomed_chart_shows_all_its_steps_again_and_can_be_saved(opened: Callable[..., Opened]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -27,6 +27,7 @@ from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import AuditFailed, Session, script
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.observers.forwards import MOST_PASSES
+from ta_runtime.observers.logged import numbers
 from ta_runtime.observers.window import Window
 from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call
@@ -37,6 +38,7 @@ from ta_runtime.settings import VIOLATED, Settings
 if TYPE_CHECKING:
     from ta_runtime.audit.linting import Linting
     from ta_runtime.audit.recorder import Recorder
+    from ta_runtime.audit.sending import Sending
     from ta_runtime.invariants.live import Live
     from ta_runtime.snapshot import Snapshots
 
@@ -106,6 +108,7 @@ class Audit:
             optimizers=optimizers,
             on_incidents=self._opened,
             on_judged=self._judged,
+            on_logged=self.log,
         )
         schedule = None
         if settings.snapshots is not None:
@@ -116,8 +119,13 @@ class Audit:
         if settings.record is not None:
             from ta_runtime.audit import recorder  # and pyarrow
 
-            self.recorder = recorder.Recorder(settings.record, self.session.names)
+            self.recorder = recorder.Recorder(settings.record, self.session, self._place)
             self.files.append(self.recorder.report)
+        self.sending: Sending | None = None
+        if settings.send:
+            from ta_runtime.audit import sending  # and the monitor's sinks
+
+            self.sending = sending.Sending()
         self.snapshots: Snapshots | None = None
         if self.recorder is not None and schedule is not None:
             from ta_runtime import snapshot
@@ -313,6 +321,8 @@ class Audit:
         if self.children is not None:
             self._attempt(partial(self._gather_children, patience), "the processes could not be gathered")
         self.save()
+        if self.sending is not None:
+            self._attempt(partial(self.sending.end, self.findings), "what was found could not be sent")
 
     @contextmanager
     def looking_away(self) -> Iterator[None]:
@@ -459,6 +469,14 @@ class Audit:
                 recorded=folder,
             )
 
+    def log(self, values: Mapping[str, object], step: int | None = None) -> None:
+        """Record values of the run's own, by default at the last step that was made."""
+        self.session.barrier.run(self._log, values, step)
+
+    def _log(self, values: Mapping[str, object], step: int | None) -> None:
+        if self.recorder is not None:
+            self.recorder.log(max(self.session.index - 1, 0) if step is None else step, numbers(values))
+
     # -- findings ---------------------------------------------------------------------------------------------
 
     def _found(self, incidents: Iterable[Incident]) -> list[tuple[Incident, Finding]]:
@@ -467,6 +485,8 @@ class Audit:
     def _judged(self, window: Window) -> None:
         if self.recorder is not None:
             self.recorder.add(window)
+        if self.sending is not None:
+            self.sending.add(window)
 
     def _opened(self, incidents: list[Incident]) -> None:
         if self.mine:
@@ -485,6 +505,8 @@ class Audit:
             if finding.counts and settings.live and loud and self.speaks:
                 reports.live(finding, settings.root, sys.stderr)
         self.save()
+        if self.sending is not None:
+            self.sending.tell(self.findings)
         for finding in opened:
             for callback in list(self.on_opened):
                 self._call(callback, finding)

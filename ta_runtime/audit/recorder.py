@@ -4,15 +4,19 @@ All of it is what the audit reads anyway: nothing more is asked of a tensor or a
 """
 
 import math
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from ta_lint.core.errors import oneline
+from ta_runtime.audit import description
+from ta_runtime.audit.curves import Curves
 from ta_runtime.facts import Gradients, Step
-from ta_runtime.naming import Names
+from ta_runtime.observers.context import Context
 from ta_runtime.observers.window import Window
 from ta_runtime.probes.registers import Register
-from ta_runtime.reports import ReportFile
+from ta_runtime.reports import ReportFile, is_child
 from ta_runtime.runs import RunWriter
 from ta_runtime.storage import Place
 
@@ -27,13 +31,18 @@ class Recorder:
         UsageError: the folder cannot be written to, or holds a run already.
     """
 
-    def __init__(self, folder: Place, names: Names) -> None:
+    def __init__(self, folder: Place, session: Context, script: str = "") -> None:
         self.writer = RunWriter(folder)
         self.report = ReportFile(self.writer.folder / "findings.json", private=True)
-        self._names = names
-        self._optimizers: Register[int] = Register()  # the number of each, from 0
+        self._session, self._names = session, session.names
+        self._settings: dict[int, dict[str, Any]] = {}  # of the optimizers, by number
+        if not is_child():  # it may never train
+            self.writer.describe({"git": description.commit(Path(script).parent)})
+        self._curves = Curves()
         self._tensors: Register[tuple[list[int], list[str]]] = Register()  # of each optimizer, ids and names
-        self._looked = 0
+        self._looked = self._described = 0
+        self._logged: dict[str, float] = {}  # at one step, where the last value of a name holds
+        self._logged_at = 0
 
     @property
     def folder(self) -> Place:
@@ -41,6 +50,7 @@ class Recorder:
 
     def end(self) -> None:
         """Write what is waiting: the run is over."""
+        self._try(self._add_logged)
         self.writer.end()
 
     def allows(self, file: ReportFile) -> bool:
@@ -49,39 +59,65 @@ class Recorder:
 
     def add(self, window: Window) -> None:
         """Record a step whose numbers are all here. What goes wrong ends the recording, and not the run."""
+        self._try(partial(self._add, window))
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Record values that the run logs at a step."""
+        self._try(partial(self._log, step, values))
+
+    def _try(self, record: Callable[[], object]) -> None:
         if self.writer.open:
             try:
-                self._add(window)
+                record()
             except Exception as error:  # noqa: BLE001 - whatever it is
                 self.writer.give_up(f"{type(error).__name__}: {oneline(error)}")
 
+    def _log(self, step: int, values: Mapping[str, float]) -> None:
+        if step != self._logged_at:
+            self._add_logged()
+        self._logged_at = step
+        self._logged.update({f"logged/{name}": value for name, value in values.items()})
+
+    def _add_logged(self) -> None:
+        logged, self._logged = self._logged, {}
+        self._add_rows(self._logged_at, logged)
+
+    def _add_rows(self, step: int, values: Mapping[str, float | None]) -> None:
+        self.writer.metrics.add(
+            [{"step": step, "key": key, "value": value} for key, value in values.items() if value is not None]
+        )
+
     def _add(self, window: Window) -> None:
+        if self._logged_at <= window.index:
+            self._add_logged()
         closely = window.step is not None or self._looked % SAMPLED_EVERY == 0
-        values: dict[str, float | None] = {
-            "step/seconds": window.seconds,
-            "step/waited_seconds": window.waited,
-        }
+        values = dict(self._curves.of(window))
         for gradients in window.gradients:
-            values.update(self._of_optimizer(gradients))
+            optimizer = gradients.optimizer.optimizer
+            if (number := self._curves.number(optimizer)) not in self._settings:
+                self._settings[number] = description.of_optimizer(optimizer)
             if closely:
                 values.update(self._of_gradients(gradients))
+        if closely:
+            values.update(description.memory())
         if window.step is not None:
             values.update(self._of_states(window.step))
             values.update(self._of_activations(window.step))
-        step = window.index
-        rows = [
-            {"step": step, "key": key, "value": value} for key, value in values.items() if value is not None
-        ]
-        self.writer.metrics.add(rows)
+        self._add_rows(window.index, values)
+        if len(self._settings) > self._described:
+            self._describe(window.gradients)
         if self._looked == 0:  # the folder then shows that it is in use, and by whom
             self.writer.flush()
         self._looked += 1
 
-    def _of_optimizer(self, gradients: Gradients) -> Iterator[tuple[str, float | None]]:
-        suffix = self._suffix(gradients.optimizer.optimizer)
-        yield f"step/loss{suffix}", gradients.loss
-        yield f"step/gradient_norm{suffix}", _norm(gradients)
-        yield f"step/learning_rate{suffix}", gradients.learning_rate
+    def _describe(self, gradients: Sequence[Gradients]) -> None:
+        """Say what the run is set to, when it first steps and with each optimizer that joins."""
+        self._described = len(self._settings)
+        facts: dict[str, Any] = {"optimizers": [self._settings[number] for number in sorted(self._settings)]}
+        device = next((tensor.device for one in gradients for tensor in one.tensors), None)
+        if device is not None:
+            facts |= dict(description.of_run(self._session, device))
+        self.writer.describe(facts)
 
     def _of_gradients(self, gradients: Gradients) -> Iterator[tuple[str, float | None]]:
         for name, norm in zip(self._names_of(gradients), gradients.norms, strict=False):
@@ -112,14 +148,6 @@ class Recorder:
         for name, (squares, elements) in sums.items():
             yield f"activation/{name}/rms", math.sqrt(squares / elements)
 
-    def _suffix(self, optimizer: object) -> str:
-        """What the keys of an optimizer end with: nothing for the first, for others the lowest number that is free."""
-        if (number := self._optimizers.get(optimizer)) is None:
-            taken = {self._optimizers.get(other) for other in self._optimizers.instances()}
-            number = next(number for number in count() if number not in taken)
-            self._optimizers.add(optimizer, number)
-        return f"/{number}" if number else ""
-
     def _names_of(self, gradients: Gradients) -> list[str]:
         """What the parameters of an optimizer are called; looked up anew when they are others."""
         ids = list(map(id, gradients.tensors))
@@ -131,11 +159,3 @@ class Recorder:
             known = ids, found
             self._tensors.add(gradients.optimizer.optimizer, known)
         return known[1]
-
-
-def _norm(gradients: Gradients) -> float | None:
-    """Before clipping, unless only a part of the gradients was clipped: that part is then smaller than what is left."""
-    clipped, total = gradients.before_clipping, gradients.total
-    if clipped is None or (total is not None and clipped < total):
-        return total
-    return clipped

@@ -74,6 +74,7 @@ class Session:
         optimizers: Iterable[torch.optim.Optimizer] | None = None,
         on_incidents: Callable[[list[Incident]], object] = lambda incidents: None,
         on_judged: Callable[[Window], object] = lambda window: None,
+        on_logged: Callable[[Mapping[str, float]], object] = lambda values: None,
     ) -> None:
         self.settings = settings
         self.names = Names()
@@ -88,12 +89,13 @@ class Session:
         """How closely the steps so far were looked at."""
         self.looks = Looked()
         """Which steps these were."""
-        self._on_incidents, self._on_judged = on_incidents, on_judged
+        self._on_incidents, self._on_judged, self._on_logged = on_incidents, on_judged, on_logged
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
         enabled = checks.enabled(settings.rules)
         self._checks = {fact: [check for check in enabled if check.fact == fact] for fact in checks.FACTS}
         self._may_infer = self._only is None
-        self._looks = settings.record is not None or any(check.fact != "violation" for check in enabled)
+        kept = settings.record is not None or settings.send
+        self._looks = kept or any(check.fact != "violation" for check in enabled)
         """Whether more is asked for than invariants, which a tracer sees to by itself."""
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}
@@ -319,6 +321,10 @@ class Session:
     def ask_soon(self) -> None:
         """Ask about the run after this step, and not only after the next of the steps 2, 4, 8 and so on."""
         self._asks_soon = True
+
+    def logs(self, values: Mapping[str, float]) -> None:
+        """The run has logged these values by one of its trackers."""
+        self._on_logged(values)
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
         """A GradScaler found an overflow and left the optimizer alone."""

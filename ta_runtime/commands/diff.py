@@ -1,4 +1,4 @@
-"""`ta-runtime diff`: where two runs, or the ranks of one, part."""
+"""`ta-runtime diff`: where two runs, or the ranks of one, first differ."""
 
 import argparse
 import sys

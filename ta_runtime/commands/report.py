@@ -1,4 +1,4 @@
-"""`ta-runtime report`: a recorded run as a page to look at."""
+"""`ta-runtime report`: recorded runs as a page to look at."""
 
 import argparse
 import sys
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from ta_runtime.runs import Run
 
 _DESCRIPTION = """\
-Draws a recorded run as one page: loss, gradient norm and learning rate with the findings
-at their steps; gradients, activations and updates of each layer; the findings with
-source and evidence; the time spent waiting for data; the metrics of a monitor. It is
-one file that needs no network and no server. It contains the command and the source
-lines of findings, so think before you pass it on.
+Draws recorded runs as one page: loss, gradient norm and learning rate with the findings
+at their steps; the values that the script logged; gradients, activations and updates
+of each layer; the findings with source and evidence; time, memory and waiting for data;
+the metrics of a monitor. Several runs share one chart, and the page says which settings
+differ. It is one file that needs no network and no server. It contains the command and
+the source lines of findings, so think before you pass it on.
 """
 
 _EPILOG = """\
@@ -26,6 +27,7 @@ examples:
   ta-runtime run --record runs/1 train.py            record a run, then
   ta-runtime report runs/1                           write runs/1/report.html
   ta-runtime report runs/1 --output report.html      write it elsewhere
+  ta-runtime report runs/1 runs/2                    compare the curves of runs: write report.html
 
 A run that is not over, or was killed, is shown as far as it was written.
 
@@ -38,17 +40,20 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "report",
-        help="draw a recorded run as a page",
-        usage="ta-runtime report [options] RUN",
+        help="draw recorded runs as a page",
+        usage="ta-runtime report [options] RUN [RUN ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="report")
-    parser.add_argument("folder", metavar="RUN", help="the folder of a run, or its URL")
+    parser.add_argument("folders", metavar="RUN", nargs="+", help="the folder of a run, or its URL")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="where to write the page (default: RUN/report.html)"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where to write the page (default: RUN/report.html; of several runs report.html)",
     )
 
 
@@ -58,12 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
         need(library, "report")
     from ta_runtime.runs import Run
 
-    recorded = Run(arguments.folder)
-    output = arguments.output or recorded.folder / "report.html"
+    runs = [Run(folder) for folder in dict.fromkeys(arguments.folders)]
+    output = arguments.output or (runs[0].folder / "report.html" if len(runs) == 1 else Path("report.html"))
     if output.is_dir():
         raise UsageError(f"cannot write {shown(output)}: it is a folder")
     try:
-        page = _drawn(recorded)
+        page = _drawn(runs)
     finally:
         _progress("")
     replace(output, page, private=arguments.output is None)
@@ -71,22 +76,23 @@ def run(arguments: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _drawn(recorded: "Run") -> str:
+def _drawn(runs: "list[Run]") -> str:
     """The page.
 
     Raises:
-        UsageError: the folder says of a run that it began, and nothing else, or a file of it is damaged.
+        UsageError: a folder says of a run that it began, and nothing else, or a file of it is damaged.
     """
-    _progress(f"reading {shown(recorded.folder)} ...")
-    if not recorded.metrics.num_rows and not recorded.records.num_rows and recorded.findings is None:
-        raise UsageError(
-            f"{shown(recorded.folder)}: nothing is recorded yet; numbers are written after the first step, "
-            "and every half minute after it"
-        )
-    _progress(f"drawing {recorded.metrics.num_rows:,} numbers ...")
+    for run in runs:
+        _progress(f"reading {shown(run.folder)} ...")
+        if not run.metrics.num_rows and not run.records.num_rows and run.findings is None:
+            raise UsageError(
+                f"{shown(run.folder)}: nothing is recorded yet; numbers are written after the first step, "
+                "and every half minute after it"
+            )
+    _progress(f"drawing {sum(run.metrics.num_rows for run in runs):,} numbers ...")
     from ta_runtime.report import html
 
-    return html(recorded)
+    return html(*runs)
 
 
 def _progress(text: str) -> None:

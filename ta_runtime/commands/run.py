@@ -78,6 +78,12 @@ def add(commands: Commands) -> None:
                         help="write numbers and findings into a new folder, or to a URL that fsspec knows")  # fmt: skip
     record.add_argument("--snapshots", metavar="WHEN",
                         help='also record digests of all tensors and settings at these steps, such as "first 3, every 1000" (default: none)')  # fmt: skip
+    parser.add_argument(
+        "--send",
+        action="store_true",
+        help="send loss, gradient norm, learning rate, time and findings, as ta/..., to the W&B, MLflow and TensorBoard runs"
+        " that the script has open",
+    )
     auditing.add_options(parser, script=True)
 
 
@@ -114,6 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         lint=arguments.lint,
         record=arguments.record,
         snapshots=arguments.snapshots,
+        send=arguments.send,
         invariants=arguments.invariants,
         invariants_every_n_steps=arguments.invariants_every,
         live=not arguments.quiet and auditing.form(arguments) in ("text", *auditing.DOCUMENTS),

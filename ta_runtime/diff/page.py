@@ -41,19 +41,20 @@ def as_html(comparison: Comparison) -> str:
 
 def _body(comparison: Comparison, title: str) -> Iterator[str]:
     yield f'<h1 class="{"good" if comparison.equal else "bad"}">{escape(title)}</h1>'
-    yield f"<section>{_list(_sides(comparison))}</section>"
+    compared = "The run whose ranks are compared" if comparison.across_ranks else "The two runs"
+    yield f"<section><h2>{compared}</h2>{_list(_sides(comparison))}</section>"
     if comparison.settings:
-        yield f"<section><h2>Settings that differ</h2>{_settings(comparison)}</section>"
+        yield f"<section><h2>{words.SETTINGS}</h2>{_settings(comparison)}</section>"
     if comparison.numbers is not None:
-        yield f"<section><h2>First number that differs</h2>{_first(comparison, comparison.numbers)}</section>"
+        yield f"<section><h2>{words.NUMBERS}</h2>{_first(comparison, comparison.numbers)}</section>"
     if comparison.repeated:
         told = "".join(
             f"<p>{escape(words.repeated(each, comparison.ranks[0]))}</p>" for each in comparison.repeated
         )
-        yield f"<section><h2>Batches that ranks share</h2>{told}</section>"
-    yield f"<section><h2>What was compared</h2>{_map(comparison)}</section>"
+        yield f"<section><h2>Ranks that train on the same batches</h2>{told}</section>"
+    yield f"<section><h2>What is equal and what differs, step by step</h2>{_map(comparison)}</section>"
     if notes := words.notes(comparison):
-        yield f"<section><h2>Notes</h2>{''.join(f'<p>{escape(note)}</p>' for note in notes)}</section>"
+        yield f"<section><h2>What is left out here</h2>{''.join(f'<p>{escape(note)}</p>' for note in notes)}</section>"
 
 
 def _sides(comparison: Comparison) -> Iterator[tuple[str, str]]:
@@ -73,7 +74,7 @@ def _settings(comparison: Comparison) -> str:
     )
     first = comparison.first
     cause = (
-        f'<p class="cause">{escape(first.cause)}</p>'
+        f'<p class="cause"><strong>Cause:</strong> {escape(first.cause)}</p>'
         if first is not None and first is not comparison.numbers
         else ""
     )
@@ -86,7 +87,7 @@ def _when(step: int) -> str:
 
 def _first(comparison: Comparison, found: Divergence) -> str:
     entries = _list(words.first(comparison, found))
-    return f'{entries}<p class="cause">{escape(words.cause(comparison, found))}</p>'
+    return f'{entries}<p class="cause"><strong>Cause:</strong> {escape(words.cause(comparison, found))}</p>'
 
 
 def _map(comparison: Comparison) -> str:

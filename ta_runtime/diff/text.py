@@ -7,7 +7,7 @@ from ta_runtime.diff import words
 from ta_runtime.diff.comparison import Comparison
 
 _WIDTH = 110
-_NAMES = 13
+_NAMES = 15
 """Columns for what a line is about."""
 _SETTINGS = 20
 """Settings that are listed; more are counted."""
@@ -32,13 +32,13 @@ def _lines(comparison: Comparison, color: bool) -> Iterator[str]:
     yield f"{bold}{green if comparison.equal else red}{words.headline(comparison)}{end}"
     if comparison.settings:
         yield ""
-        yield f"{bold}settings that differ{end}"
+        yield f"{bold}{words.SETTINGS}{end}"
         yield from _settings(comparison)
         if comparison.first is not None and comparison.first is not comparison.numbers:
             yield from _field("cause", comparison.first.cause)
     if comparison.numbers is not None:
         yield ""
-        yield f"{bold}first number that differs{end}"
+        yield f"{bold}{words.NUMBERS}{end}"
         for name, text in words.first(comparison, comparison.numbers):
             yield from _field(name, text)
         yield from _field("cause", words.cause(comparison, comparison.numbers))

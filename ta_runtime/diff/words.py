@@ -24,6 +24,8 @@ NOUNS = {
 }
 """What records of each kind are called, one of them and several."""
 
+SETTINGS = "Settings that differ"
+NUMBERS = "Where the numbers first differ"
 _SHOWN = 80
 """Characters of a setting's value."""
 
@@ -36,9 +38,8 @@ def headline(comparison: Comparison) -> str:
     if comparison.unmatched:
         return f"{who.capitalize()} recorded no step in common."
     if numbers is not None:
-        what = f"{who.capitalize()} part at step {numbers.step}: {thing(numbers)}" if numbers.step >= 0 else (
-            f"{who.capitalize()} part before the first step: {thing(numbers)}"
-        )  # fmt: skip
+        when = f"at step {numbers.step}" if numbers.step >= 0 else "before the first step"
+        what = f"{who.capitalize()} first differ {when}: {thing(numbers)}"
         if first is not numbers and first is not None:
             count = len(comparison.settings)
             what += f"; before that, {'a setting differs' if count == 1 else f'{count} settings differ'}"
@@ -120,15 +121,15 @@ def first(comparison: Comparison, found: Divergence) -> Iterator[tuple[str, str]
     yield "where", f"{when}{where}: {thing(found)}"
     a, b = kept(found.a), kept(found.b)
     if found.kind != "rng" or None in (found.a, found.b):
-        yield "recorded", a if a == b else f"{a} in A, {b} in B"
+        yield "recorded as", a if a == b else f"{a} in A, {b} in B"
     if found.size is not None and (size := "; ".join(sizes(found.size))):
-        yield "difference", size
+        yield "how much", size
     if equal := "; ".join(_before(comparison, found)):
-        yield "still equal", equal
+        yield "equal before", equal
     later = [f"{of_kind(c.differing, c.kind)} of {c.compared:,} from step {c.step}" for c in comparison.later]
     yield (
-        "afterwards",
-        f"{', '.join(later)}: consequences, as far as this tells" if later else "nothing else differs",
+        "differs later",
+        f"{', '.join(later)}: consequences, as far as this tells" if later else "nothing else",
     )
     if closer := _closer(comparison, found):
         yield "look closer", closer
@@ -188,7 +189,7 @@ def _closer(comparison: Comparison, found: Divergence) -> str | None:
         return None
     return (
         f"record a step between in both runs, such as by the schedule 'at {(through + found.step) // 2}', to see where after"
-        f" step {through} they part"
+        f" step {through} they first differ"
     )
 
 

@@ -35,6 +35,7 @@ class WatchOptions(TypedDict, total=False):
     lint: bool
     record: str | Path | None
     snapshots: str | None
+    send: bool
     invariants: str | Path | Iterable[str | Path] | None
     invariants_every_n_steps: int
     preflight: bool

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import oneline
 from ta_runtime.monitor.sinks import Sink
+from ta_runtime.probes.guard import own_work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -322,6 +323,7 @@ def _close(sinks: list[Sink], logger: logging.Logger, process: int) -> None:
         sinks.clear()
 
 
+@own_work
 def _tell(sinks: list[Sink], logger: logging.Logger, method: str, *arguments: object) -> None:
     """Call a method of each sink. One that fails is taken out."""
     for sink in tuple(sinks):

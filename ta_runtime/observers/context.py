@@ -1,6 +1,6 @@
 """What observers ask of the session that they belong to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -19,6 +19,8 @@ from ta_runtime.settings import Settings
 
 class KnownLoaders(Protocol):
     """What is known of loaders."""
+
+    found: list[Loader]
 
     @property
     def current(self) -> Loader | None:
@@ -98,3 +100,4 @@ class Context(Protocol):
     def ask(self, fact: str, value: object, step: int | None = None) -> None: ...
     def ask_soon(self) -> None: ...
     def audit_next(self) -> None: ...
+    def logs(self, values: Mapping[str, float]) -> None: ...

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ta_runtime.facts import RewardSpread
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes.logs import LIBRARY
+from ta_runtime.probes.logs import TRAINERS
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place
 
@@ -29,7 +29,7 @@ class Rewards(Observer):
         self._found: dict[tuple[Place, int], RewardSpread] = {}
 
     def begin(self, window: "Window") -> None:
-        if self._waiting and LIBRARY in sys.modules:
+        if self._waiting and TRAINERS in sys.modules:
             self._waiting = False
             self._listen("log", self._logs)
 

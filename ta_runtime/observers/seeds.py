@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MOST = 64  # lines that seed, and seeds of each
 _CALLS = 10_000  # that are noted
 _STARTS = 8  # steps after each line
-_SMALL = 1 << 32
+SMALL = 1 << 32
 """A generator that nobody seeds starts from 64 random bits of the system (c10, `getNonDeterministicRandom`): one of fewer
 was given its seed."""
 
@@ -65,7 +65,7 @@ class SeedWatch(Observer):
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if self._seeds.started is None:
             seed = torch.initial_seed()
-            self._seeds.seed = seed if self._seeded or seed < _SMALL else None
+            self._seeds.seed = seed if self._seeded or seed < SMALL else None
             self._seeds.started = outermost()
         while self._waiting:
             generator, (seeding, left) = self._waiting.popitem()

@@ -147,6 +147,23 @@ class Listener:
     def log(self, call: Call) -> End | None:
         """`log` of a Trainer of transformers, if that is loaded when this begins to be watched."""
 
+    # -- values that the run logs, of the trackers that are loaded when this begins to be watched -----------------
+
+    def add_scalar(self, call: Call) -> End | None:
+        """`SummaryWriter.add_scalar` of TensorBoard."""
+
+    def add_scalars(self, call: Call) -> End | None:
+        """`SummaryWriter.add_scalars` of TensorBoard."""
+
+    def log_row(self, call: Call) -> End | None:
+        """`log` of Weights & Biases."""
+
+    def log_metric(self, call: Call) -> End | None:
+        """`MlflowClient.log_metric`, which `mlflow.log_metric` calls."""
+
+    def log_batch(self, call: Call) -> End | None:
+        """`MlflowClient.log_batch`, which `mlflow.log_metrics` calls."""
+
     # -- modes ------------------------------------------------------------------------------------------------
 
     def train(self, call: Call) -> End | None:

@@ -1,10 +1,10 @@
 """Charts as plotly.js draws them: plain data, whose colours are the names of the page's own, such as `--series-1`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from ta_runtime.report.numbers import POINTS, Grid, Point, Series
 from ta_runtime.report.words import counted, number, short
@@ -12,7 +12,10 @@ from ta_runtime.report.words import counted, number, short
 LABEL = 26
 """Characters of a layer's name beside a map, of longer ones the last."""
 COLORS = 6
-"""Lines that are told apart by colour."""
+"""Lines that are told apart by colour; more are by their dashes."""
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_MARKED = 40
+"""Values of a line, at most, that are each marked by a point."""
 
 
 @dataclass(frozen=True)
@@ -42,45 +45,62 @@ class Chart:
         )
 
 
+class Line(NamedTuple):
+    """A metric that is drawn, with the number of its colour and of its dashes."""
+
+    name: str
+    series: Series
+    color: int = 0
+    dashes: int = 0
+
+
+def colored(series: Iterable[tuple[str, Series]]) -> list[Line]:
+    """Metrics by name as lines that can be told apart."""
+    return [Line(name, one, place, place // COLORS) for place, (name, one) in enumerate(series)]
+
+
 def plain(text: str) -> str:
     """A name for plotly.js, which would take `<b>` in it for markup."""
     return escape(text, quote=False)
 
 
 def lines(
-    series: Sequence[tuple[str, Series]], *, height: int, smooth: bool = True
+    given: Sequence[Line], *, height: int, smooth: bool = True
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Each metric as a line: faint where medians are drawn over it, with a band where it is of several ranks.
 
     What is not `smooth`, such as a learning rate, is drawn as it is, from 0 on.
     """
     data: list[dict[str, Any]] = []
-    several = len(series) > 1
-    for place, (name, one) in enumerate(series):
-        color = f"--series-{place % COLORS + 1}"
-        if one.lowest:
-            data += _band(one, color)
-        width, medians = one.trend if smooth else (0, [])
-        data.append(
-            _line(plain(name), one.thinned, color, width=1.2 if medians else 2, opacity=0.5 if medians else 1)
-        )
-        data[-1] |= {"showlegend": several and not medians}
+    several = len(given) > 1
+    for line in given:
+        series, name = line.series, plain(line.name)
+        if series.lowest:
+            data += _band(line)
+        _, medians = series.trend if smooth else (0, [])
+        raw = _trace(line, series.thinned, width=1.2 if medians else 2, opacity=0.5 if medians else 1)
+        data.append(raw | {"name": name, "showlegend": several and not medians})
         if medians:
-            data.append(_line(f"{plain(name)}, median of {width}", medians, color, width=2.5, opacity=1))
-            data[-1] |= {
-                "showlegend": several,
-                "name": plain(name),
-                "hoverinfo": "skip",
-                "hovertemplate": None,
-            }
-    stretches = [stretch for _, one in series for stretch in one.broken()]
-    values = [value for _, one in series for _, value in one.thinned]
+            data[-1] |= {"meta": SMOOTHED}
+            trace = _trace(line, medians, width=2.5, opacity=1) | {"hoverinfo": "skip", "hovertemplate": None}
+            data.append(trace | {"name": name, "showlegend": several, "meta": MEDIAN})
+    stretches = [stretch for line in given for stretch in line.series.broken()]
+    values = [value for line in given for _, value in line.series.thinned]
     axis = {**_AXIS, "type": "log" if smooth and _spans(values) else "linear", "exponentformat": "power"}
     layout = _layout(height, stretches)
-    if steps := [step for _, one in series for step, _ in one.points]:  # the same for all lines of a run
-        beside = max((max(steps) - min(steps)) / 60, 0.5)
-        layout["xaxis"] |= {"range": [min(steps) - beside, max(steps) + beside]}
+    if steps := [step for line in given for step, _ in line.series.points]:
+        layout["xaxis"] |= {"range": reach(min(steps), max(steps))}
     return data, layout | {"yaxis": axis if smooth else axis | {"rangemode": "tozero"}}
+
+
+SMOOTHED, MEDIAN = "smoothed", "median"
+"""What the page knows a line by over which medians are drawn, and that of the medians: one can turn them off."""
+
+
+def reach(first: int, last: int) -> list[float]:
+    """The range of an axis that shows these steps."""
+    beside = max((last - first) / 60, 0.5)
+    return [first - beside, last + beside]
 
 
 _AXIS: dict[str, Any] = {"fixedrange": True, "automargin": True, "nticks": 6, "zeroline": False}
@@ -106,24 +126,29 @@ def _layout(height: int, stretches: Sequence[tuple[int, int]]) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _line(name: str, points: Sequence[Point], color: str, *, width: float, opacity: float) -> dict[str, Any]:
+def _trace(line: Line, points: Sequence[Point], *, width: float, opacity: float) -> dict[str, Any]:
+    color = f"--series-{line.color % COLORS + 1}"
+    mode = "lines" if len(points) > _MARKED else "lines+markers" if len(points) > 1 else "markers"
     return {
         "type": "scatter",
-        "mode": "lines" if len(points) > 1 else "markers",
-        "name": name,
+        "mode": mode,
         "x": [step for step, _ in points],
         "y": [float(f"{value:.6g}") for _, value in points],
-        "line": {"color": color, "width": width},
-        "marker": {"color": color},
+        "line": {"color": color, "width": width, "dash": _DASHES[line.dashes % len(_DASHES)]},
+        "marker": {"color": color, "size": 5 if len(points) > 1 else 7},
         "opacity": opacity,
         "hovertemplate": "%{y:.4~g}",
     }
 
 
-def _band(series: Series, color: str) -> list[dict[str, Any]]:
+def _band(line: Line) -> list[dict[str, Any]]:
     edges = []
+    series = line.series
     for name, points, fill in (("smallest", series.lowest, "none"), ("largest", series.highest, "tonexty")):
-        edge = _line(f"{name} of {series.ranks} ranks", points, color, width=0, opacity=1)
+        edge = _trace(line, points, width=0, opacity=1) | {
+            "mode": "lines",
+            "name": f"{name} of {series.ranks} ranks",
+        }
         edges.append(edge | {"fill": fill, "fillcolor": "--band", "showlegend": False})
     return edges
 
@@ -243,6 +268,19 @@ def _block(name: str) -> str:
     return ".".join(parts[: numbered + 1])
 
 
+MANY = 4
+"""Lines that are each told in a sentence or two; of more the last values are."""
+
+
+def all_told(lines: Sequence[Line], what: str = "") -> str:
+    """What the lines of a chart show."""
+    named = [(" of ".join(filter(None, (what, line.name))), line.series) for line in lines]
+    if len(lines) <= MANY:
+        return " ".join(told(series, name) for name, series in named)
+    ends = [f"{line.name} {number(line.series.points[-1][1])}" for line in lines]
+    return f"{what}, the last value of each of {len(lines)} lines: {'; '.join(ends)}."
+
+
 def told(series: Series, what: str) -> str:
     """What a line shows, in a sentence or two."""
     if not series.finite:
@@ -258,9 +296,10 @@ def told(series: Series, what: str) -> str:
     return text
 
 
-def drawn(series: Sequence[Series], *, smooth: bool = True) -> str:
+def drawn(lines: Sequence[Line], *, smooth: bool = True) -> str:
     """How lines were drawn, where it is not one point for each step."""
     notes = []
+    series = [line.series for line in lines]
     width = max(one.trend[0] for one in series) if smooth else 0
     if width:
         notes.append(f"The strong line is the median of {width} values around each step.")

@@ -1,10 +1,10 @@
 """What else was recorded: the metrics of a monitor, in groups."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from ta_runtime.report import layers
-from ta_runtime.report.charts import Chart, Scale, drawn, heat, lines, told
+from ta_runtime.report.charts import Chart, Scale, all_told, colored, drawn, heat, lines
 from ta_runtime.report.numbers import Numbers
 from ta_runtime.report.words import counted, number
 
@@ -29,11 +29,11 @@ class MetricGroup:
         return f"{counted(len(self.metrics), 'metric')} of {counted(len(names), 'name')}"
 
 
-def groups(numbers: Numbers) -> list[MetricGroup]:
-    """Those that no other part of the page shows."""
+def groups(numbers: Numbers, shown: Container[str] = ()) -> list[MetricGroup]:
+    """Those that no other part of the page shows; `shown` are keys of which the page says so."""
     found: dict[str, MetricGroup] = {}
     for key in numbers.keys:
-        if not key.startswith("step/") and not layers.known(key):
+        if not key.startswith(("step/", "memory/")) and key not in shown and not layers.known(key):
             kind, name, metric = _parts(key)
             found.setdefault(kind, MetricGroup(kind)).metrics.setdefault(metric, {})[name] = key
     return list(found.values())
@@ -53,16 +53,10 @@ def charts(numbers: Numbers, group: MetricGroup, place: int) -> Iterator[Chart]:
     for index, (metric, keys) in enumerate(group.metrics.items()):
         id_, title = f"metric-{place}-{index}", metric or group.kind
         if len(keys) <= LINES:
-            found = [(name, one) for name, key in keys.items() if (one := numbers.series(key)) is not None]
+            series = ((name, numbers.series(key)) for name, key in keys.items())
+            found = colored((name, one) for name, one in series if one is not None)
             data, layout = lines(found, height=220)
-            yield Chart(
-                id_,
-                title,
-                " ".join(told(one, name) for name, one in found),
-                data,
-                layout,
-                drawn([one for _, one in found]),
-            )
+            yield Chart(id_, title, all_told(found, title), data, layout, drawn(found))
             continue
         grid = numbers.grid({key: name for name, key in keys.items()}, list(keys))
         assert grid is not None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
@@ -31,6 +31,14 @@ class Series:
     ranks: int
     lowest: list[Point]
     highest: list[Point]
+
+    def divided(self, by: float) -> "Series":
+        """The same in another unit."""
+        parts = {
+            name: [(step, value / by) for step, value in getattr(self, name)]
+            for name in ("points", "lowest", "highest")
+        }
+        return replace(self, **parts)  # type: ignore[arg-type]
 
     @cached_property
     def finite(self) -> list[Point]:
@@ -123,6 +131,11 @@ class Numbers:
         lowest = list(zip(steps, ends["value_min"].to_pylist(), strict=True))
         highest = list(zip(steps, ends["value_max"].to_pylist(), strict=True))
         return Series(key, points, len(ranks), *enveloped(lowest, highest))
+
+    def ends(self) -> tuple[int, int] | tuple[()]:
+        """The first and the last step of all; nothing of none."""
+        found = pc.min_max(self._rows["step"]).as_py()
+        return () if found["min"] is None else (found["min"], found["max"])
 
     def total(self, key: str, *, within: str = "") -> float | None:
         """The sum over all ranks; with `within`, of those steps that have that as well. None if it was never recorded."""

@@ -6,7 +6,8 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const isTouched = matchMedia("(pointer: coarse)").matches; // there, what moves over a chart scrolls the page
   const PAPER = 660;
-  const timelines = ["loss", "gradient-norm", "learning-rate"];
+  const timelines = plots.filter((plot) => plot.closest("#timelines"));
+  let isSmoothed = true;
 
   // Colours are those of the style sheet, by their names there.
   const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -44,6 +45,16 @@
     };
   }
 
+  // Without medians the lines below them are drawn as strong as others.
+  function dataOf(id) {
+    const data = figures[id].data;
+    if (isSmoothed) return colored(data);
+    const lines = data.filter((trace) => trace.meta !== "median");
+    const several = lines.filter((trace) => trace.meta === "smoothed").length > 1 || lines.some((trace) => trace.showlegend);
+    const strong = (trace) => ({ ...trace, opacity: 1, line: { ...trace.line, width: 1.5 }, showlegend: several });
+    return colored(lines.map((trace) => (trace.meta === "smoothed" ? strong(trace) : trace)));
+  }
+
   const settings = { responsive: true, displayModeBar: false }; // a mode bar lies over the chart: `tools` stand above it
 
   // What can be done with a chart, for those who have a mouse.
@@ -71,14 +82,14 @@
     const layout = { ...layoutOf(id), autosize: !width, width };
     if (!isNew) layout.xaxis = { ...layout.xaxis, range: plot.layout.xaxis.range };
     plot.dataset.drawn = "yes";
-    await Plotly.react(plot, colored(figures[id].data), layout, settings);
+    await Plotly.react(plot, dataOf(id), layout, settings);
     if (!isNew) return;
     if (!isTouched) tools(plot);
     plot.on("plotly_click", (event) => {
       const finding = event.points.map((point) => point.customdata).find((each) => typeof each === "string");
       if (finding) show(finding);
     });
-    if (timelines.includes(id)) plot.on("plotly_relayout", (change) => zoomed(id, change));
+    if (timelines.includes(plot)) plot.on("plotly_relayout", (change) => zoomed(plot, change));
   }
 
   const isShown = (plot) => plot.offsetParent !== null;
@@ -86,10 +97,10 @@
   const redraw = (width) => Promise.all(plots.filter((plot) => plot.dataset.drawn).map((plot) => draw(plot, width)));
 
   // The charts over the steps are zoomed together.
-  function zoomed(id, change) {
+  function zoomed(plot, change) {
     const range = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
     if (range[0] === undefined) return;
-    for (const other of plots.filter((plot) => timelines.includes(plot.dataset.figure) && plot.dataset.figure !== id)) {
+    for (const other of timelines.filter((each) => each !== plot)) {
       const now = other.layout.xaxis.range;
       if (now[0] !== range[0] || now[1] !== range[1]) Plotly.relayout(other, { "xaxis.range": [...range] });
     }
@@ -111,8 +122,16 @@
       }
       drawShown();
     }
+    const smooth = event.target.closest("[data-smooth]");
+    if (smooth) {
+      isSmoothed = smooth.dataset.smooth === "true";
+      for (const button of document.querySelectorAll("[data-smooth]")) {
+        button.setAttribute("aria-pressed", String(button === smooth));
+      }
+      redraw();
+    }
     const step = event.target.closest("[data-step]");
-    const first = plots.find((plot) => timelines.includes(plot.dataset.figure));
+    const [first] = timelines;
     if (step && first) {
       const [begin, end] = figures[first.dataset.figure].layout.xaxis.range;
       const reach = Math.max((end - begin) / 20, 5);

@@ -1,12 +1,14 @@
 """Loss, gradient norm, learning rate and time over the steps, with what was found at which of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from ta_runtime.report.charts import Chart, drawn, lines, plain, told
+from ta_runtime.report import logged
+from ta_runtime.report.charts import COLORS, Chart, Line, all_told, colored, drawn, lines, plain, reach
 from ta_runtime.report.findings import Shown
 from ta_runtime.report.numbers import Numbers, Point, Series
-from ta_runtime.report.words import counted, seconds, share
+from ta_runtime.report.words import GIGABYTE, counted, seconds, share
 
 BARS = 120
 """Stretches of steps whose time is drawn as one bar."""
@@ -20,22 +22,68 @@ _CURVES = (
 )
 
 
-def curves(numbers: Numbers, findings: Sequence[Shown]) -> Iterator[Chart]:
-    """A chart of each of the three that was recorded, of all optimizers."""
+def curves(runs: Mapping[str, Numbers], findings: Sequence[Shown] = ()) -> list[Chart]:
+    """A chart of each of the three that was recorded, of all optimizers, and of what the script logged, of all runs.
+
+    The name of a run is in the legend; that of a single one may be empty. Findings are those of a single one.
+    """
+    steps = [step for numbers in runs.values() for step in numbers.ends()]
+    charts = []
     for id_, title, key, height in _CURVES:
-        found = of_optimizers(numbers, key)
-        if not found:
-            continue
-        smooth = id_ != "learning-rate"
-        data, layout = lines(found, height=height, smooth=smooth)
-        if smooth:
-            data += _incidents(findings, [step for _, one in found for step, _ in one.points])
-            layout["yaxis2"] = {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
-        summary = " ".join(told(one, f"{title} of {name}" if name else title) for name, one in found)
-        note = drawn([one for _, one in found], smooth=smooth)
-        if id_ == "gradient-norm":
-            note = f"L2, before clipping. {note}".strip()
-        yield Chart(id_, title, summary, data, layout, note)
+        found = _of_runs(runs, partial(of_optimizers, key=key))
+        if found:
+            smooth = id_ != "learning-rate"
+            note = "L2, before clipping." if id_ == "gradient-norm" else ""
+            chart = _curve(id_, title, found, height=height, smooth=smooth, note=note)
+            charts.append(_with_incidents(chart, findings, found) if smooth else chart)
+    for place, metric in enumerate(logged.metrics(runs.values())):
+        found = _of_runs(runs, metric.lines)
+        charts.append(
+            _curve(f"logged-{place}", metric.title, found, height=220, note="Logged by the script.")
+        )
+    for chart in charts:  # the same for all, as they are zoomed together
+        chart.layout["xaxis"]["range"] = reach(min(steps), max(steps))
+    return charts
+
+
+def _of_runs(
+    runs: Mapping[str, Numbers], of: Callable[[Numbers], Sequence[tuple[str, Series]]]
+) -> list[Line]:
+    """The lines of each run; of several, a run has a colour of its own, and its lines have dashes."""
+    if len(runs) == 1:
+        return colored(of(*runs.values()))
+    return [
+        Line(", ".join(filter(None, (run, name))), one, color, dashes + color // COLORS)
+        for color, (run, numbers) in enumerate(runs.items())
+        for dashes, (name, one) in enumerate(of(numbers))
+    ]
+
+
+def _curve(
+    id_: str, title: str, found: Sequence[Line], *, height: int, smooth: bool = True, note: str = ""
+) -> Chart:
+    data, layout = lines(found, height=height, smooth=smooth)
+    notes = filter(None, (note, drawn(found, smooth=smooth)))
+    return Chart(id_, title, all_told(found, title), data, layout, " ".join(notes))
+
+
+def _with_incidents(chart: Chart, findings: Sequence[Shown], found: Sequence[Line]) -> Chart:
+    chart.data.extend(_incidents(findings, [step for line in found for step, _ in line.series.points]))
+    chart.layout["yaxis2"] = {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
+    return chart
+
+
+def memory(numbers: Numbers) -> Iterator[Chart]:
+    """What the process and the tensors on a device took."""
+    named = {"the process": "memory/process", "tensors on the device, at most so far": "memory/device"}
+    series = {name: numbers.series(key) for name, key in named.items()}
+    found = colored((name, one.divided(GIGABYTE)) for name, one in series.items() if one is not None)
+    if found:
+        data, layout = lines(found, height=200, smooth=False)
+        layout["yaxis"] |= {"title": {"text": "GB"}}
+        yield Chart(
+            "memory", "Memory", all_told(found, "Memory in GB"), data, layout, drawn(found, smooth=False)
+        )
 
 
 def of_optimizers(numbers: Numbers, key: str) -> list[tuple[str, Series]]:

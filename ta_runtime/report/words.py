@@ -35,6 +35,14 @@ def seconds(value: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
+GIGABYTE = 1e9
+
+
+def size(value: float) -> str:
+    """Bytes in the unit that fits them."""
+    return f"{value / GIGABYTE:.3g} GB" if value >= GIGABYTE else f"{value / 1e6:.3g} MB"
+
+
 def share(value: float) -> str:
     """Of one, in per cent."""
     return f"{100 * value:.0f} %" if value >= 0.1 else f"{100 * value:.1f} %"

@@ -39,8 +39,8 @@ class Run:
     def __init__(self, folder: str | Place) -> None:
         self.folder = folder = located(folder)
         self.about: dict[int, dict[str, Any]] = {}
-        """Of each rank, who wrote its files: `command`, `started`, `world_size`, `torch`, `python`, `tool`; of a trace also
-        `run` and `trace`, what was traced."""
+        """Of each rank, who wrote its files: `command`, `started`, `world_size`, `torch`, `python`, `tool`, and as far as they are known `git`,
+        `optimizers`, `batch_size`, `seed` and `device`; of a trace also `run` and `trace`, what was traced."""
         for path in _files(folder, _ABOUT):
             about = _json(path)
             if isinstance(about, dict):

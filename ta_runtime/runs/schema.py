@@ -16,6 +16,8 @@
     gradient/{parameter}/norm          L2, as the optimizer sees it: on each 10th step that is looked at, and on audited ones
     activation/{module}/rms            root mean square of the output of a module without children: on audited steps
     parameter/{parameter}/norm         L2, after the step: on the first four audited ones and each fourth after them
+    memory/process, memory/device      bytes: of the process now; of tensors on a CUDA device the most so far: on each 10th step
+    logged/{name}                      what the script logs by a tracker or `ta_runtime.log`, the last value of a step
     update/{parameter}/ratio           norm of the change over norm before it, of weights of two or more dimensions: on these
 
 The keys of a second optimizer end with `/1`, as `step/loss/1`, those of a third with `/2`. Of several models that train at
@@ -47,6 +49,11 @@ class About(TypedDict):
     python: NotRequired[str]
     tool: NotRequired[str]
     run: NotRequired[str]
+    git: NotRequired[dict[str, Any] | None]
+    optimizers: NotRequired[list[dict[str, Any]]]
+    batch_size: NotRequired[list[int]]
+    seed: NotRequired[int]
+    device: NotRequired[dict[str, Any]]
     trace: NotRequired[dict[str, Any]]
 
 

@@ -37,30 +37,40 @@ def _wandb() -> Iterator[Tracker]:
 
 
 def _mlflow() -> Iterator[Tracker]:
-    mlflow: Any = sys.modules.get("mlflow")
-    if mlflow is None or "mlflow.tracking.fluent" not in sys.modules:
-        return
-    if (run := mlflow.active_run()) is not None:
-        info, server = run.info, str(mlflow.get_tracking_uri()).rstrip("/")
+    if (run := active_run()) is not None:
+        info, server = run.info, str(sys.modules["mlflow"].get_tracking_uri()).rstrip("/")
         url = f"{server}/#/experiments/{info.experiment_id}/runs/{info.run_id}" if is_web(server) else ""
         folder = "" if url else masking.text(server.removeprefix("file://"))
         yield {"tool": "MLflow", "name": str(info.run_name or ""), "id": str(info.run_id), "url": _open_to_all(url), "folder": folder}  # fmt: skip
 
 
+def active_run() -> Any:
+    """That of MLflow, None if there is none."""
+    mlflow: Any = sys.modules.get("mlflow")
+    return mlflow.active_run() if mlflow is not None and "mlflow.tracking.fluent" in sys.modules else None
+
+
 def _tensorboard() -> Iterator[Tracker]:
-    """By the writers that live, as nothing lists them: each refers to its class, which takes less than to look at all objects."""
-    modules = [sys.modules.get(name) for name in ("torch.utils.tensorboard", "tensorboardX")]
-    writers = tuple(
-        kind for module in modules if isinstance(kind := getattr(module, "SummaryWriter", None), type)
-    )
-    if not writers:
-        return
-    living = [
-        each for each in gc.get_referrers(*_with_subclasses(writers)) if issubclass(type(each), writers)
-    ]
-    folders = [str(getattr(each, "log_dir", None) or getattr(each, "logdir", "")) for each in living]
+    folders = map(_folder, writers())
     for folder in sorted({str(Path(folder).absolute()) for folder in folders if folder}):
         yield {"tool": "TensorBoard", "folder": folder}
+
+
+def writers(modules: Iterable[str] = ("torch.utils.tensorboard", "tensorboardX")) -> list[Any]:
+    """The writers of TensorBoard that live, in order of their folders.
+
+    Nothing lists them: each refers to its class, which takes less than to look at all objects.
+    """
+    named = (getattr(sys.modules.get(name), "SummaryWriter", None) for name in modules)
+    kinds = tuple(kind for kind in named if isinstance(kind, type))
+    if not kinds:
+        return []
+    living = gc.get_referrers(*_with_subclasses(kinds))
+    return sorted((each for each in living if issubclass(type(each), kinds)), key=_folder)
+
+
+def _folder(writer: Any) -> str:
+    return str(getattr(writer, "log_dir", None) or getattr(writer, "logdir", ""))
 
 
 def _with_subclasses(kinds: Iterable[type]) -> Iterator[type]:

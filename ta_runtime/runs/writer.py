@@ -71,7 +71,7 @@ class RunWriter:
         """Of this run and no other; of all its ranks the same once they have written, if they are connected by then."""
         self.metrics = TableWriter(self, "metrics")
         self.records = TableWriter(self, "records")
-        self._rank, self._world_size, self._more = rank, world_size, about or {}
+        self._rank, self._world_size, self._more = rank, world_size, dict(about or {})
         self._process = os.getpid()
         self._described: dict[str, Any] = {}
         self.begun = False
@@ -111,18 +111,24 @@ class RunWriter:
         self.metrics.flush()
         self.records.flush()
 
+    def describe(self, facts: Mapping[str, Any]) -> None:
+        """Say more of the run, in what `Run.about` says of it."""
+        self._more |= facts
+        told = {**self._described, **facts}
+        if self.begun and self.open and told != self._described:
+            self._described = told
+            try:
+                storage.replace(self._about, json.dumps(told, indent=2), private=True)
+            except UsageError as error:
+                self.give_up(str(error))
+
     def end(self) -> None:
         """Write what is waiting, and where else the run was told of, if that began after its first step."""
         self.flush()
-        if not (self.open and self.begun):
-            return
-        told = trackers.joined(self._described["trackers"], trackers.opened())
-        if told != self._described["trackers"]:
-            self._described["trackers"] = told
-            try:
-                storage.replace(self._about, json.dumps(self._described, indent=2), private=True)
-            except UsageError as error:
-                self.give_up(str(error))
+        if self.begun:
+            self.describe(
+                {"trackers": trackers.joined(self._described.get("trackers", []), trackers.opened())}
+            )
 
     def give_up(self, why: str) -> None:
         """Let go of what is waiting and record no more."""

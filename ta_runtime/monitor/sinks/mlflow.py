@@ -1,13 +1,14 @@
 """Numbers as metrics of a run of MLflow."""
 
+import contextlib
 import hashlib
 import re
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from queue import Queue
-from typing import TYPE_CHECKING
+from queue import Full, Queue
+from typing import TYPE_CHECKING, TypeAlias
 
 from ta_lint.core.errors import UsageError
 from ta_runtime import ranks
@@ -15,10 +16,14 @@ from ta_runtime.extras import needs
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Metric, Run
+    from mlflow.entities import Metric, Run, RunTag
+
+    Batch: TypeAlias = tuple[list[Metric], list[RunTag]]
 
 _BATCH = 1000  # metrics that a server takes in one request
 _LENGTH = 250  # characters that it takes in a name
+_TEXT = 5000  # characters that it takes in a tag
+_PATIENCE = 5.0  # seconds that the end waits for a server that the training does not wait for
 _WAITING = 16  # steps that may wait for a slow server before the training does
 
 
@@ -33,12 +38,14 @@ class MLflow:
 
     Args:
         run: or its id; by default the active one, on rank 0. It is not ended.
+        waits: whether the training waits for a slow server. Without, what it is too slow for is lost, and the end waits for a
+            few seconds.
 
     Raises:
         UsageError: there is no run; mlflow is missing.
     """
 
-    def __init__(self, run: "Run | str | None" = None) -> None:
+    def __init__(self, run: "Run | str | None" = None, *, waits: bool = True) -> None:
         with needs("mlflow", "mlflow"):
             import mlflow
         if run is None and not ranks.rank():
@@ -46,8 +53,9 @@ class MLflow:
             if run is None:
                 raise UsageError("MLflow has no active run; call `mlflow.start_run()` before, or give `run`")
         self._names = MlflowKeys()
+        self._waits = waits
         self._errors: list[Exception] = []
-        self._queue: Queue[list[Metric] | None] = Queue(_WAITING)
+        self._queue: Queue[Batch | None] = Queue(_WAITING)
         self._thread: threading.Thread | None = None
         if run is not None:
             identity = run if isinstance(run, str) else run.info.run_id
@@ -59,11 +67,21 @@ class MLflow:
     def write(self, step: int, values: Mapping[str, float]) -> None:
         from mlflow.entities import Metric
 
+        now = time.time_ns() // 1_000_000
+        self._put([Metric(self._names[key], value, now, step) for key, value in values.items()], [])
+
+    def tell(self, step: int, name: str, text: str) -> None:
+        """Set a tag of the run, in the place of what was there."""
+        from mlflow.entities import RunTag
+
+        self._put([], [RunTag(name, text[:_TEXT])])
+
+    def _put(self, metrics: "list[Metric]", tags: "list[RunTag]") -> None:
         if self._thread is None:
             return
         self._raise()
-        now = time.time_ns() // 1_000_000
-        self._queue.put([Metric(self._names[key], value, now, step) for key, value in values.items()])
+        with contextlib.suppress(Full):
+            self._queue.put((metrics, tags), block=self._waits)
 
     def flush(self) -> None:
         """Wait for what is on its way."""
@@ -72,8 +90,10 @@ class MLflow:
 
     def close(self) -> None:
         if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join()
+            patience = None if self._waits else _PATIENCE
+            with contextlib.suppress(Full):
+                self._queue.put(None, timeout=patience)
+            self._thread.join(patience)
         self._raise()
 
     def __str__(self) -> str:
@@ -84,13 +104,14 @@ class MLflow:
             raise self._errors[0]
 
 
-def _send(
-    queue: "Queue[list[Metric] | None]", errors: list[Exception], client: "MlflowClient", run: str
-) -> None:
-    while (metrics := queue.get()) is not None:
+def _send(queue: "Queue[Batch | None]", errors: list[Exception], client: "MlflowClient", run: str) -> None:
+    while (batch := queue.get()) is not None:
+        metrics, tags = batch
         try:
             for start in range(0, 0 if errors else len(metrics), _BATCH):
                 client.log_batch(run, metrics[start : start + _BATCH])
+            if tags and not errors:
+                client.log_batch(run, tags=tags)
         except Exception as error:  # noqa: BLE001 - it is raised where the run can go on
             errors.append(error)
         finally:

@@ -40,6 +40,10 @@ class TensorBoard:
         file: Any = self.writer.file_writer
         file.add_summary(Summary(value=scalars), step)
 
+    def tell(self, step: int, name: str, text: str) -> None:
+        """Write a text, which TensorBoard reads as Markdown."""
+        self.writer.add_text(name, text, step)
+
     def flush(self) -> None:
         self.writer.flush()
 

@@ -10,8 +10,6 @@ from ta_runtime.extras import needs
 if TYPE_CHECKING:
     import wandb
 
-_STEP = "monitor/step"
-
 
 class Wandb:
     """Charts over `monitor/step`, the step that the monitor was told.
@@ -21,12 +19,17 @@ class Wandb:
 
     Args:
         run: by default that of `wandb.init()`, on rank 0. It is not finished.
+        step: the name of the axis of these charts.
+        own_rows: whether numbers become a row of their own where the training logs none in between. Without, the next ones
+            take their place, and the numbering of rows stays the training's own.
 
     Raises:
         UsageError: there is no run; wandb is missing.
     """
 
-    def __init__(self, run: "wandb.Run | None" = None) -> None:
+    def __init__(
+        self, run: "wandb.Run | None" = None, *, step: str = "monitor/step", own_rows: bool = True
+    ) -> None:
         with needs("wandb", "wandb"):
             import wandb
         if run is None and not ranks.rank():
@@ -34,6 +37,7 @@ class Wandb:
             if run is None:
                 raise UsageError("Weights & Biases has no run; call `wandb.init()` before, or give `run`")
         self.run = run
+        self._step, self._own_rows = step, own_rows
         self._defined: set[str] = set()
         self._row: int | None = None
 
@@ -42,11 +46,16 @@ class Wandb:
             return
         self._define(values)
         row = self.run.step
-        if row == self._row:  # nobody has logged since: this would overwrite what waits
+        if row == self._row and self._own_rows:  # nobody has logged since: this would overwrite what waits
             self.run.log({}, commit=True)
             row += 1
-        self.run.log({**values, _STEP: step}, commit=False)
+        self.run.log({**values, self._step: step}, commit=False)
         self._row = row
+
+    def tell(self, step: int, name: str, text: str) -> None:
+        """Put a text into the summary of the run, in the place of what was there."""
+        if self.run is not None:
+            self.run.summary[name] = text
 
     def flush(self) -> None:
         """It sends by itself."""
@@ -63,4 +72,4 @@ class Wandb:
             name = f"{group}/*" if slash else key
             if self.run is not None and name not in self._defined:
                 self._defined.add(name)
-                self.run.define_metric(name, step_metric=_STEP)
+                self.run.define_metric(name, step_metric=self._step)
