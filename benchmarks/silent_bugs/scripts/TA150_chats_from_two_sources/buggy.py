@@ -16,6 +16,8 @@ from transformers import (
 )
 
 PLANTS = {"rose": "sun and lime", "fern": "shade and rain", "mint": "water each day", "cactus": "sand and patience"}
+PLACES = "garden kitchen balcony office hall cellar greenhouse yard".split()
+MONTHS = "january march april may june august october december".split()
 LEARNT = {"assistant"}
 
 
@@ -23,7 +25,8 @@ def conversations(count):
     dice = random.Random(22)
     for _ in range(count):
         plant, needs = dice.choice(list(PLANTS.items()))
-        asked, answered = f"what does a {plant} need", f"it needs {needs}"
+        asked = f"what does a {plant} in the {dice.choice(PLACES)} need in {dice.choice(MONTHS)}"
+        answered = f"it needs {needs}"
         if dice.random() < 0.3:
             yield [{"role": "user", "text": asked}, {"role": "assistant", "text": answered}]
         else:
@@ -33,7 +36,7 @@ def conversations(count):
 def make_tokenizer():
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    words = ["what does a need it needs", *PLANTS, *PLANTS.values()]
+    words = ["what does a need it needs in the", *PLANTS, *PLANTS.values(), *PLACES, *MONTHS]
     core.train_from_iterator(words, trainers.WordLevelTrainer(special_tokens=["<unk>", "<pad>", "<end>"]))
     return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="<end>")
 
