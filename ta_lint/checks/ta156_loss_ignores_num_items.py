@@ -14,7 +14,9 @@ AROUND = ("gradient_accumulation_steps",)
 
 _NUMBER = "num_items_in_batch"
 _SAYS = frozenset({"loss_is_scaled_for_ga", "model_accepts_loss_kwargs"})
-_PRETRAINED = regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+\.from_(pretrained|config)")
+_OF_TRANSFORMERS = regex(
+    r"transformers\.(\w+\.)*(?!TF|Flax)(\w+\.from_(pretrained|config)|\w+(For[A-Z]\w+|LMHeadModel))"
+)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -72,7 +74,7 @@ def _takes_more(module: FileFacts, model: Node) -> bool:
     made = module.adapters.base(model)
     name = module.qualified(made.func) if made is not None else None
     if name is not None:
-        return _PRETRAINED.fullmatch(name) is not None
+        return _OF_TRANSFORMERS.fullmatch(name) is not None
     klass = module.kinds.class_of(model)
     forward = module.classes.method(klass, "forward") if klass is not None else None
     return forward is not None and forward.params.star_kwarg is not None

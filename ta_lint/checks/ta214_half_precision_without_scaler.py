@@ -42,21 +42,23 @@ def _autocast(module: FileFacts, backward: LoopEvent) -> cst.Call | None:
     """The autocast in float16 under which something runs that a loss is computed from, and that autograd records."""
     for part in module.parts.of(backward.subject):
         for call in module.tree.within(part, cst.Call):
-            found = _over(module, call)
-            if found is not None and module.autocasts.is_half(found) and _is_recorded(module, call):
-                return found
+            for computing in (call, *_inside(module, call)):
+                found = module.autocasts.around(computing)
+                if found is None or not module.autocasts.is_half(found):
+                    continue
+                if _is_recorded(module, call) and _is_recorded(module, computing):
+                    return found
     return None
 
 
-def _over(module: FileFacts, call: cst.Call) -> cst.Call | None:
-    """The autocast around a call, or in the `forward` that it runs."""
-    autocast = module.autocasts.around(call)
-    if autocast is not None or module.qualified(call.func) is not None:
-        return autocast
+def _inside(module: FileFacts, call: cst.Call) -> Iterator[cst.Call]:
+    """The calls that compute what the `forward` returns that a call runs."""
+    if module.qualified(call.func) is not None:
+        return
     entered = module.flow.entered(call, (), None)
-    origins = entered.origins if entered is not None else ()
-    inside = (module.autocasts.around(origin.node) for origin in origins if isinstance(origin.node, cst.Call))
-    return next((found for found in inside if found is not None), None)
+    for origin in entered.origins if entered is not None else ():
+        for part in module.parts.of(origin.node):
+            yield from module.tree.within(part, cst.Call)
 
 
 def _is_recorded(module: FileFacts, call: cst.Call) -> bool:

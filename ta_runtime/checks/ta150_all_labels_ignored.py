@@ -26,9 +26,10 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def _micro_batches(step: Step) -> dict[Place, list[list[Loss]]]:
-    """The losses by class of each line, by micro-batch: some code calls the loss for a part of it at a time."""
-    found: dict[Place, dict[int, list[Loss]]] = {}
-    for loss in step.losses:
+    """The losses by class of each line, by micro-batch: some code adds up the loss of its parts. A mean is of one by itself."""
+    found: dict[Place, dict[tuple[int, int], list[Loss]]] = {}
+    for number, loss in enumerate(step.losses):
         if loss.labels is not None:
-            found.setdefault(loss.place, {}).setdefault(loss.batch, []).append(loss)
+            part = number if loss.options["reduction"] == "mean" else -1
+            found.setdefault(loss.place, {}).setdefault((loss.batch, part), []).append(loss)
     return {place: list(batches.values()) for place, batches in found.items()}

@@ -87,20 +87,19 @@ class Adapters(Observer):
         """Which tables of a model have got rows, whether they train, and which rows the last call looked up."""
         window = self.session.window
         inside = {id(part) for around in stand_ins(model) for part in around.modules()}
-        looked_up = {
-            id(call.module): call.inputs[0]
-            for forward in (window.step.forwards if window.step is not None else ())[-1:]
-            for call in forward.lookups
-        }
+        looked_up: dict[int, list[Value]] = {}
+        for forward in (window.step.forwards if window.step is not None else ())[-1:]:
+            for call in forward.lookups:
+                looked_up.setdefault(id(call.module), []).append(call.inputs[0])
         for table in model.modules():
             rows = self._rows.get(table)
             if rows is None or not isinstance(table, nn.Embedding) or table.num_embeddings <= rows:
                 continue
             if table.weight.requires_grad or id(table) in inside:
                 found.trained_tables += 1
-            elif found.trained and id(table) in looked_up and len(self._lookups) < _LOOKS:
+            elif found.trained and len(self._lookups) < _LOOKS:
                 padding = getattr(getattr(model, "config", None), "pad_token_id", None)
-                self._lookups.append((found, looked_up[id(table)], rows, padding))
+                self._lookups += [(found, ids, rows, padding) for ids in looked_up.get(id(table), ())]
 
     def _look_at_head(self, found: AdaptedModel, name: str, parameters: list[Tensor]) -> None:
         if any(parameter.requires_grad for parameter in parameters):

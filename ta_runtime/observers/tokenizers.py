@@ -72,16 +72,18 @@ def _below(kind: type) -> set[type]:
 
 
 def _markers(tokenizer: Any) -> dict[int, str]:
-    """The special tokens that have a name in the tokenizer, or a place in its chat template: some keep hundreds in reserve."""
+    """The special tokens, but some keep hundreds in reserve: of those, the ones with a name, or a place in the chat template."""
     known = set(tokenizer.all_special_ids)
     template = str(getattr(tokenizer, "chat_template", None) or "")
     others = {getattr(tokenizer, f"{name}_token_id", None) for name in ("eos", "pad", "unk")}
-    found = (
-        (number, str(token))
+    found = {
+        number: str(token)
         for number, token in getattr(tokenizer, "added_tokens_decoder", {}).items()
-        if number not in others and (number in known or (token.special and str(token) in template))
-    )
-    return dict(islice(found, _MARKERS))
+        if number not in others and (number in known or token.special)
+    }
+    if len(found) > _MARKERS:
+        found = {number: token for number, token in found.items() if number in known or token in template}
+    return dict(islice(found.items(), _MARKERS))
 
 
 def decoded(tokenizer: Any, ids: list[int]) -> str:

@@ -16,6 +16,7 @@ TRAINER = "transformers.Trainer"
 
 _SETTINGS = regex(r"transformers\.(\w+\.)*\w*TrainingArguments|trl\.(\w+\.)*\w+Config")
 _PLAIN = regex(r"transformers\.(\w+\.)*(Seq2Seq)?Trainer")
+_PLACED = regex(r"transformers\.(\w+\.)*(Seq2Seq)?Trainer|trl\.(\w+\.)*(SFT|Reward)Trainer")
 _PLACES = ("model", "args", "data_collator", "train_dataset", "eval_dataset")
 _NOTHING = Value()
 
@@ -101,10 +102,12 @@ class Trainers:
 
     def _keeps_places(self, trainer: cst.Call) -> bool:
         """Whether a trainer takes its arguments in the order of that of transformers, by a constructor of its own or not."""
+        klass = self._classes.local(trainer.func)
+        if klass is None:
+            return _PLACED.fullmatch(self._names.qualified(trainer.func) or "") is not None
         if not self.is_plain(trainer):
             return False
-        klass = self._classes.local(trainer.func)
-        init = self._classes.methods(klass).get("__init__") if klass is not None else None
+        init = self._classes.methods(klass).get("__init__")
         if init is None:
             return not self.defines(trainer, "__init__")
         return isinstance(init.params.star_arg, cst.Param) and len(init.params.params) == 1
