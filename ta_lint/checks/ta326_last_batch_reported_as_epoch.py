@@ -153,7 +153,7 @@ def _told(use: cst.Name, module: FileFacts) -> str | None:
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
         whole = above if isinstance(above, cst.Comparison) else module.tree.parent[above]
         return "decides" if isinstance(whole, cst.Comparison) and _orders(whole) else None
-    if isinstance(above, cst.Return):
+    if isinstance(above, cst.Return) or _is_added_up(number, above):
         return "reports"
     for around in module.tree.ancestors(use):
         if around is statement:
@@ -178,9 +178,20 @@ def _number(use: cst.Name, module: FileFacts) -> Node:
     for above in module.tree.ancestors(use):
         if isinstance(above, cst.Call) and unwrapped(above, module.names) is use:
             number = above
+        elif isinstance(above, cst.Attribute) and above.attr.value == "data":
+            number = above
         elif not isinstance(above, (cst.Attribute, cst.Arg)):
             break
     return number
+
+
+def _is_added_up(number: Node, above: Node) -> bool:
+    """Whether a number is added to a sum: `total += loss.item()`, behind the loop that it should be in."""
+    return (
+        isinstance(above, cst.AugAssign)
+        and isinstance(above.operator, cst.AddAssign)
+        and above.value is number
+    )
 
 
 def _orders(comparison: cst.Comparison) -> bool:
