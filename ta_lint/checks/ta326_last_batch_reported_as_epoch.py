@@ -176,9 +176,8 @@ def _number(use: cst.Name, module: FileFacts) -> Node:
     """The whole expression with the number of a use: `loss.item()`."""
     number: Node = use
     for above in module.tree.ancestors(use):
-        if isinstance(above, cst.Call) and unwrapped(above, module.names) is use:
-            number = above
-        elif isinstance(above, cst.Attribute) and above.attr.value == "data":
+        is_number = isinstance(above, cst.Call) and unwrapped(above, module.names) is use
+        if is_number or (isinstance(above, cst.Attribute) and above.attr.value == "data"):
             number = above
         elif not isinstance(above, (cst.Attribute, cst.Arg)):
             break
