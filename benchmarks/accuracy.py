@@ -223,7 +223,7 @@ def _fixes(results: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield from by_rule(results)
     yield ""
-    yield "The same by what kept the linter silent when the fixes were collected; `no` is what it found then."
+    yield "The same by what kept the linter silent when the fixes were collected; `no` is what it found then, and what no rule was about."
     yield ""
     yield from by_reason(results)
     yield ""
