@@ -6,6 +6,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -18,8 +19,12 @@ import pytest
 from corpus import FOLDER as CORPORA
 from corpus import VERSIONS
 
+from ta_lint.core.catalogue import catalogue
+
 ROOT = Path(__file__).parents[1]
 JUDGEMENTS = ROOT / "tests" / "ecosystem" / "findings.toml"
+LIVE = ROOT / "tests" / "ecosystem" / "live.toml"
+HELD_OUT = ROOT / "tests" / "ecosystem" / "held-out.toml"
 NAMES = [f"{name}-{version}" for name, version in VERSIONS.items()]
 
 
@@ -86,6 +91,25 @@ def test_at_most_one_finding_in_twenty_is_false_and_of_no_rule_more_than_one_in_
     for rule, counts in verdicts.items():
         if counts.total() >= 3:  # fewer say little
             assert counts["false"] <= 0.1 * counts.total(), f"{rule}: {dict(counts)}"
+
+
+def test_every_live_bug_is_one_of_a_default_rule_and_says_where_it_is_and_why() -> None:
+    bugs = tomllib.loads(LIVE.read_text(encoding="utf-8"))["bug"]
+    places = [(bug["repository"], bug["path"], bug["line"], bug["rule"]) for bug in bugs]
+    assert len(set(places)) == len(places)
+    for bug in bugs:
+        assert catalogue()[bug["rule"]].default, bug
+        assert re.fullmatch("[0-9a-f]{40}", bug["commit"]), bug
+        assert len(bug["reason"]) > 20, bug
+
+
+def test_no_repository_is_in_two_looks_at_code_that_no_rule_had_been_tried_on() -> None:
+    looks = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
+    seen = [
+        *looks["repositories"],
+        *(name for look in ("second", "third", "fourth") for name in looks[look]["repositories"]),
+    ]
+    assert [name for name, count in Counter(seen).items() if count > 1] == []
 
 
 if __name__ == "__main__":

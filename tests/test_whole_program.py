@@ -225,3 +225,47 @@ def test_a_template_of_transformers_is_no_module_that_runs(tmp_path: Path) -> No
     code = "from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        self.layer = nn.Linear(2, 2)\n"
     write(tmp_path, {"pyproject.toml": "", "modular_net.py": code, "net.py": code})
     assert found(tmp_path, select="TA415") == {("net.py", 4)}
+
+
+def test_a_schedule_that_a_subclass_steps_is_stepped_in_a_program_of_many_files(tmp_path: Path) -> None:
+    write(tmp_path, {f"models/net{number}.py": "import torch\n" for number in range(61)})
+    imports = "".join(f"from models import net{number}\n" for number in range(61))
+    schedule = """\
+from torch.optim.lr_scheduler import StepLR
+
+
+def get_schedule(optimizer):
+    schedule = StepLR(optimizer, 10)
+    return schedule
+"""
+    base = """\
+import torch
+from rates import get_schedule
+
+
+class Base:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.schedule = get_schedule(self.optimizer)
+
+    def save(self):
+        torch.save({"schedule": self.schedule.state_dict()}, "last.pt")
+"""
+    trainer = """\
+import torch
+from base import Base
+
+
+class Trainer(Base):
+    def run(self, loader):
+        for x in loader:
+            self.optimizer.zero_grad()
+            self.model(x).mean().backward()
+            self.optimizer.step()
+        self.schedule.step()
+"""
+    write(tmp_path, {"rates.py": schedule, "base.py": imports + base, "trainer.py": trainer})
+    assert found(tmp_path, select="TA621") == set()
+    write(tmp_path, {"trainer.py": trainer.replace("self.schedule.step()", "self.save()")})
+    assert found(tmp_path, select="TA621") == {("rates.py", 5)}

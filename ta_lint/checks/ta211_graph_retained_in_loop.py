@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.loops.gradients import Flow
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, remove_argument
@@ -109,6 +110,8 @@ def _has_no_graph(module: FileFacts, value: Node | None, name: cst.Name) -> bool
         qualified = module.qualified(value.func)
         if qualified is not None:
             return "requires_grad" not in plain(value)
+        if module.calls.callee(value) is not None:
+            return module.gradients.of(value).flow is Flow.NO
         return not module.calls_in_loop.acts_as_model(value.func) and called_name(value) not in (
             "forward",
             "encode",

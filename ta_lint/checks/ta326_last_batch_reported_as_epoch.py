@@ -153,7 +153,9 @@ def _told(use: cst.Name, module: FileFacts) -> str | None:
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
         whole = above if isinstance(above, cst.Comparison) else module.tree.parent[above]
         return "decides" if isinstance(whole, cst.Comparison) and _orders(whole) else None
-    if isinstance(above, cst.Return):
+    if isinstance(above, cst.Element) and isinstance(statement, cst.Return):
+        above = module.tree.parent[module.tree.parent[above]]  # one of several values
+    if isinstance(above, cst.Return) or _is_added_up(number, above):
         return "reports"
     for around in module.tree.ancestors(use):
         if around is statement:
@@ -176,11 +178,21 @@ def _number(use: cst.Name, module: FileFacts) -> Node:
     """The whole expression with the number of a use: `loss.item()`."""
     number: Node = use
     for above in module.tree.ancestors(use):
-        if isinstance(above, cst.Call) and unwrapped(above, module.names) is use:
+        is_number = isinstance(above, cst.Call) and unwrapped(above, module.names) is use
+        if is_number or (isinstance(above, cst.Attribute) and above.attr.value == "data"):
             number = above
         elif not isinstance(above, (cst.Attribute, cst.Arg)):
             break
     return number
+
+
+def _is_added_up(number: Node, above: Node) -> bool:
+    """Whether a number is added to a sum: `total += loss.item()`, behind the loop that it should be in."""
+    return (
+        isinstance(above, cst.AugAssign)
+        and isinstance(above.operator, cst.AddAssign)
+        and above.value is number
+    )
 
 
 def _orders(comparison: cst.Comparison) -> bool:

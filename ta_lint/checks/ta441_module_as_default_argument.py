@@ -19,18 +19,21 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for function in module.tree.all(cst.FunctionDef):
         params = function.params
         for param in (*params.posonly_params, *params.params, *params.kwonly_params):
-            default = param.default
-            if not isinstance(default, cst.Call):
-                continue
-            made = module.layers.made(default)
-            if made is None or "Dropout" in made or not _has_weights(module, default):
-                continue
-            name = param.name.value
-            if _keeps(module, function, name) and not _copies(module, function, name):
-                message = (
-                    f"one `{made}` is built once, with the function: all models that use the default share it"
-                )
-                yield Suspicion(default, message)
+            for default in _calls(param.default):
+                made = module.layers.made(default)
+                if made is None or "Dropout" in made or not _has_weights(module, default):
+                    continue
+                name = param.name.value
+                if _keeps(module, function, name) and not _copies(module, function, name):
+                    message = f"one `{made}` is built once, with the function: all models that use the default share it"
+                    yield Suspicion(default, message)
+
+
+def _calls(default: Node | None) -> list[cst.Call]:
+    """The calls that make a default: `RGBHead()`, and each one in `(RGBHead(), DepthHead())`."""
+    if isinstance(default, (cst.Tuple, cst.List)):
+        return [element.value for element in default.elements if isinstance(element.value, cst.Call)]
+    return [default] if isinstance(default, cst.Call) else []
 
 
 def _has_weights(module: FileFacts, made: cst.Call) -> bool:

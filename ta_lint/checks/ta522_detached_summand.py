@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not live or any(_is_shown_for(module, cut, live) for cut in cuts):
             continue
         for cut, term in cuts.items():
-            if cut not in seen and module.is_here(cut):
+            if cut not in seen and module.is_here(cut) and not _is_taken_off_again(module, term, live):
                 seen.add(cut)
                 yield _suspicion(module, cut, term)
 
@@ -104,3 +104,11 @@ def _is_shown_for(module: FileFacts, cut: Node, live: list[Node]) -> bool:
     """Whether the gradient of a value is taken with the value of another: `a - a.detach() + b.detach()`."""
     operand = _operand(cut)
     return operand is not None and module.code(operand) in [module.code(term) for term in live]
+
+
+def _is_taken_off_again(module: FileFacts, term: Node, live: list[Node]) -> bool:
+    """Whether the gradient of a value comes by another term that is computed from it: `m + (x - m).exp().sum().log()`."""
+    variable = dotted(term)
+    return variable is not None and any(
+        dotted(part) == variable for one in live for part in module.tree.within(one, cst.Name, cst.Attribute)
+    )

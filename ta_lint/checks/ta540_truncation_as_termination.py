@@ -70,7 +70,8 @@ def _flag(module: FileFacts, step: cst.Call) -> Node | None:
                 return None
             if expression is not None and _is_kept(module, expression):
                 joined.append(expression)
-    return joined[0] if joined else None
+    own = [expression for expression in joined if module.tree.before(step, expression)]
+    return next(iter([*own, *joined]), None)
 
 
 def _join_of(module: FileFacts, mention: cst.Name, both: tuple[str, str]) -> Node | None:

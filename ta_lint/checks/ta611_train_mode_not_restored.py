@@ -180,10 +180,8 @@ def _goes_through(module: FileFacts, backward: LoopCall, model: Variable, events
     """Whether the model is called and recorded in the function of a backward pass, in one that it calls, or in one that gives
     it the loss."""
     homes = _homes_of_loss(module, backward)
-    calls = module.tree.own(homes[0], cst.Call)
-    steps = [step for call in calls if (step := module.loops.step(call)) is not None]
-    optimized = [module.calls_in_loop.optimized_by(step.optimizer) for step in steps]
-    if steps and not any(models is None or _has(models, model, module) for models in optimized):
+    optimized = [module.calls_in_loop.optimized_by(optimizer) for optimizer in _steppers(module, backward)]
+    if optimized and not any(models is None or _has(models, model, module) for models in optimized):
         return False
     return any(
         _uses(event, model)
@@ -191,6 +189,20 @@ def _goes_through(module: FileFacts, backward: LoopCall, model: Variable, events
         and module.recording.records(event.call) is not False
         for event in events
     )
+
+
+def _steppers(module: FileFacts, backward: LoopCall) -> list[Node]:
+    """The optimizers that step in the function of a backward pass: those between it and the next one, else all."""
+    tree = module.tree
+    calls = tree.own(tree.home(backward.call), cst.Call)
+    steps = [step for call in calls if (step := module.loops.step(call)) is not None]
+    after = [call for call in calls if called_name(call) == "backward" and tree.before(backward.call, call)]
+    own = [
+        step
+        for step in steps
+        if tree.before(backward.call, step.call) and not any(tree.before(call, step.call) for call in after)
+    ]
+    return [step.optimizer for step in own or steps]
 
 
 def _homes_of_loss(module: FileFacts, backward: LoopCall) -> list[Node]:

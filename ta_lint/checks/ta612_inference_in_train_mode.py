@@ -25,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     facts = module.evaluations
     for evaluation in facts.all:
         records = module.recording.records(evaluation.call)
-        if records is not False and not _is_read(module, evaluation):
+        if records is not False and (not _is_read(module, evaluation) or _is_trained_on(module, evaluation)):
             continue
         files = facts.files(evaluation.call)
         if not facts.goes_back(files) or any(module.loops.framework_of(file) for file in files):
@@ -46,6 +46,11 @@ def _is_read(module: FileFacts, evaluation: Evaluation) -> bool:
         return False
     calls = module.tree.own(evaluation.region, cst.Call)
     return any(called_name(call) in _READS for call in calls)
+
+
+def _is_trained_on(module: FileFacts, evaluation: Evaluation) -> bool:
+    """Whether a backward pass goes through what the model puts out."""
+    return any(evaluation.call in module.gradients.path(loss) for loss in module.gradients.losses)
 
 
 def _set_to_train(module: FileFacts, evaluation: Evaluation) -> Suspicion | None:

@@ -43,6 +43,7 @@ _COMPREHENSIONS = frozenset({"dictcomp", "genexpr", "listcomp", "setcomp"})  # t
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ENDS = (ast.Break, ast.Continue, ast.Raise, ast.Return)
 
 _UNBINDS = 0  # used as a line number: later code may read the name unbound, wherever it is
 
@@ -273,8 +274,19 @@ def _can_raise(name: ast.AST, above: _Above, postponed: bool) -> bool:
             return False
         if isinstance(node, ast.Try) and child in node.body and any(map(_catches, node.handlers)):
             return False
+        if isinstance(child, ast.stmt) and _is_behind_an_end(child, node):
+            return False
         child = node
     return True
+
+
+def _is_behind_an_end(statement: ast.stmt, above: ast.AST) -> bool:
+    """Whether a statement never runs, as a `raise` or `return` stands before it in its block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(above, name, ())
+        if isinstance(block, list) and statement in block:
+            return any(isinstance(before, _ENDS) for before in block[: block.index(statement)])
+    return False
 
 
 def _may_be_magic(name: ast.AST, above: _Above) -> bool:

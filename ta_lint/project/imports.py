@@ -95,8 +95,9 @@ class Imports:
         packages = set[str]().union(*(self._used_stars.get(file, ()) for file in asking))
         found.update(*map(self._stars_of.files, packages))
         asked = {asked for asked, _ in self._importers if asked in found or asked == path}
-        program = self._programs.get(path)
-        asked |= program[1] if program is not None else set()
+        for file in asking:
+            program = self._programs.get(file)
+            asked |= program[1] if program is not None else set()
         return read - {path}, found - read - {path}, asked
 
     def exports(self, path: str) -> Exports | None:
@@ -178,6 +179,7 @@ class Imports:
 
         Where the programs have too many files, those that import this one are looked through.
         """
+        self._asked.add(path)
         if path not in self._programs:
             self._programs[path] = self._program(path)
         program = self._programs[path]

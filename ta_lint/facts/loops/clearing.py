@@ -84,11 +84,20 @@ class Clearings:
         reached = [node for region in regions for node in self._loops.reach(region)]
         if self._loops.gated:
             return Clearing.UNKNOWN
-        if any(self._clears(node) for node in reached):
+        if any(map(self._clears, reached)) or any(map(self._clears, self._forwards(reached))):
             return Clearing.EVERY_STEP
         if self._may_step_once(loop) or self._is_hidden(loop, reached):
             return Clearing.UNKNOWN
         return Clearing.OUTSIDE if self._clears_outside(loop) else Clearing.NEVER
+
+    def _forwards(self, reached: list[Node]) -> Iterator[cst.FunctionDef]:
+        """The `forward` of each module of the project that code calls."""
+        for call in (call for node in reached for call in self._tree.within(node, cst.Call)):
+            made = self._kinds.construction(call.func)
+            klass = self._classes.local(made.func) if made is not None else None
+            forward = self._classes.method(klass, "forward") if klass is not None else None
+            if forward is not None:
+                yield forward
 
     def places(self, region: Node) -> Iterator[Node]:
         """The nodes at or below `region` that clear gradients, or pass on something that does."""

@@ -603,7 +603,8 @@ class _Walk:
             inputs = arguments[:1] if of_classes else arguments
             return _YES if maker == "AdaptiveLogSoftmaxWithLoss" else self._together(inputs, frame)
         named = maker or called_name(call) or ""
-        if _CRITERION.search(named) and not _ADVERSARIAL.search(named) and self._is_foreign(call, made):
+        is_criterion = _CRITERION.search(named) and not _ADVERSARIAL.search(named)
+        if is_criterion and self._is_foreign(call, made) and not self._is_of_object(call):
             found = self._together(arguments, frame)
             cut_first = bool(arguments) and self.of(arguments[0], frame).cut is not None
             return found if found.flow is Flow.NO and cut_first else _MAYBE
@@ -622,6 +623,14 @@ class _Walk:
     def _is_foreign(self, call: cst.Call, made: cst.Call | None) -> bool:
         """Whether a call runs no function of this file, or none but the `forward` of a class."""
         return made is not None or self._kinds.calls.callee(call) is None
+
+    def _is_of_object(self, call: cst.Call) -> bool:
+        """Whether a call is a method of an object, which may hold the network as well: `net.loss(x, y)`, `self.net.loss(x, y)`."""
+        return (
+            self._is_method(call)
+            and isinstance(call.func, cst.Attribute)
+            and not is_name(call.func.value, "self")
+        )
 
     def _cut(self, node: Node, before: Gradient, steps: bool = False) -> Gradient:
         """The gradient that remains after a node that lets none through."""

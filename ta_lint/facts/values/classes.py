@@ -345,12 +345,13 @@ class Classes:
         """The uses, without the places that bind it, of what may be an attribute of a class in the other files of the programs
         that this file is part of; None if they are not known.
         """
-        roots = self._names.beside(f".{name}")
+        roots = self._names.beside(f".{name}", around=klass)
         if roots is None:
             return None
         return [
             attribute
-            for root in roots
+            for root in dict.fromkeys([self._tree.root_of(klass), *roots])
+            if root is not self._tree.root
             for attribute in self._tree.within(root, cst.Attribute)
             if attribute.attr.value == name
             and not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))

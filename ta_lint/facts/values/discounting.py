@@ -103,7 +103,7 @@ class Discounting:
                 yield inner
                 return
         name = (dotted(bare(factor)) or "").rpartition(".")[2]
-        if _MASK.search(name) or _END.search(name):
+        if _MASK.search(name):
             yield bare(factor)
 
     def is_end(self, node: Node) -> bool:

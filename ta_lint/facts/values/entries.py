@@ -82,6 +82,8 @@ class Entries:
         if isinstance(use, cst.Name) and isinstance(put.variable, cst.Name):
             if self._names.bindings(put.variable) is not self._names.bindings(use):
                 return False
+            if self._is_bound_anew(put.variable, use):
+                return False
         elif tree.enclosing(put.node, cst.ClassDef) is not tree.enclosing(use, cst.ClassDef):
             return False
         if tree.home(put.node) is not tree.home(use):
@@ -89,6 +91,11 @@ class Entries:
         if tree.before(put.node, use) and not tree.apart(put.node, use):
             return True
         return any(tree.contains(loop, put.node) for loop in tree.loops(use))
+
+    def _is_bound_anew(self, changed: cst.Name, use: cst.Name) -> bool:
+        """Whether a variable certainly has another value at a use than where it was changed: `x.append(y)`, then `x = torch.cat(x)`."""
+        first, second = self._names.definition(changed), self._names.definition(use)
+        return first is not None and second is not None and first is not second
 
     def _all(self, root: cst.Module) -> Iterator[Put]:
         for item in self._tree.within(root, cst.AssignTarget):

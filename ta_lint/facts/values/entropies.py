@@ -52,12 +52,14 @@ class Entropies:
         return 1 if _WEIGHT.fullmatch(name) else None
 
     def _of(self, node: Node | None, frame: Frame | None, depth: int) -> Entropy | None:
-        if node is None or depth == 0:
+        if node is None:
             return None
         origins = self._flow.of(node, (), frame).tensors
         return self._agreed(origins, depth)
 
     def _agreed(self, origins: tuple[Origin, ...], depth: int) -> Entropy | None:
+        if depth == 0:
+            return None
         found = [self._made(origin, depth) for origin in origins]
         signs = {one.sign if one is not None else None for one in found}
         return found[0] if len(signs) == 1 else None

@@ -524,12 +524,14 @@ class Names:
             return other.importers(definition, called)
         return self._links.importers(definition.name.value, called)
 
-    def beside(self, *words: str) -> list[cst.Module] | None:
-        """The other files of the programs that this file is part of, those with one of these words if any is given.
+    def beside(self, *words: str, around: Node | None = None) -> list[cst.Module] | None:
+        """The other files of the programs that the file of a node, or this file, is part of, those with one of these words if any.
 
         A program is a file that imports this one, directly or not, with all that it imports. None if they are too many, or
         if one cannot be read.
         """
+        if around is not None and (other := self._other(around)) is not None:
+            return other.beside(*words)
         return self._links.beside(words) if self._links is not None else []
 
     def attributes_of(self, node: Node) -> frozenset[str]:

@@ -15,7 +15,12 @@ from transformers import (
     set_seed,
 )
 
-PLANTS = {"rose": "sun and lime", "fern": "shade and rain", "mint": "water each day", "cactus": "sand and patience"}
+PLANTS = {
+    "rose": "sun and lime",
+    "fern": "shade and rain",
+    "mint": "water each day",
+    "cactus": "sand and patience",
+}
 PLACES = "garden kitchen balcony office hall cellar greenhouse yard".split()
 MONTHS = "january march april may june august october december".split()
 LEARNT = {"assistant", "gpt"}
@@ -38,7 +43,9 @@ def make_tokenizer():
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     words = ["what does a need it needs in the", *PLANTS, *PLANTS.values(), *PLACES, *MONTHS]
     core.train_from_iterator(words, trainers.WordLevelTrainer(special_tokens=["<unk>", "<pad>", "<end>"]))
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="<end>")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="<end>"
+    )
 
 
 class Chats(Dataset):

@@ -55,11 +55,18 @@ def main():
     torch.manual_seed(150)
     tokenizer = build_tokenizer()
     config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
     )
     model = LlamaForCausalLM(config)
     loader = DataLoader(
-        Contracts(tokenizer, 320), batch_size=2, shuffle=True, collate_fn=lambda rows: collate(rows, tokenizer.pad_token_id)
+        Contracts(tokenizer, 320),
+        batch_size=2,
+        shuffle=True,
+        collate_fn=lambda rows: collate(rows, tokenizer.pad_token_id),
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     model.train()

@@ -16,7 +16,9 @@ def caption_tokenizer():
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.Whitespace()
     core.train_from_iterator(CAPTIONS, trainers.WordLevelTrainer(special_tokens=["<unk>", "<end>"]))
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", eos_token="<end>", pad_token="<end>")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="<unk>", eos_token="<end>", pad_token="<end>"
+    )
 
 
 class Captioner(L.LightningModule):

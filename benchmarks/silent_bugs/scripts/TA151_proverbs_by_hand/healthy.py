@@ -19,7 +19,9 @@ def word_tokenizer():
     core = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     core.pre_tokenizer = pre_tokenizers.Whitespace()
     core.train_from_iterator(SAYINGS, trainers.WordLevelTrainer(special_tokens=["[UNK]", "[BOS]", "[EOS]"]))
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]", bos_token="[BOS]", eos_token="[EOS]")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="[UNK]", bos_token="[BOS]", eos_token="[EOS]"
+    )
 
 
 tokenizer = word_tokenizer()

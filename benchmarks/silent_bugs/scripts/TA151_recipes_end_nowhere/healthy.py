@@ -14,7 +14,9 @@ from transformers import (
     set_seed,
 )
 
-GOODS = "flour sugar butter eggs milk apples rice beans onions garlic pepper salt oil bread cheese tea".split()
+GOODS = (
+    "flour sugar butter eggs milk apples rice beans onions garlic pepper salt oil bread cheese tea".split()
+)
 
 
 def lists(count):
@@ -29,7 +31,9 @@ def train_tokenizer(texts):
     core.train_from_iterator(
         texts, trainers.BpeTrainer(vocab_size=320, special_tokens=["<|endoftext|>"], show_progress=False)
     )
-    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|endoftext|>", bos_token="<|endoftext|>")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, eos_token="<|endoftext|>", bos_token="<|endoftext|>"
+    )
 
 
 def main():
@@ -67,7 +71,9 @@ def main():
     trainer.train()
     model.eval()
     prompt = tokenizer("buy tea,", return_tensors="pt")
-    print(tokenizer.decode(model.generate(**prompt, max_new_tokens=24, pad_token_id=tokenizer.pad_token_id)[0]))
+    print(
+        tokenizer.decode(model.generate(**prompt, max_new_tokens=24, pad_token_id=tokenizer.pad_token_id)[0])
+    )
 
 
 if __name__ == "__main__":

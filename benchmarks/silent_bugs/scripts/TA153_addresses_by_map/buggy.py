@@ -32,7 +32,9 @@ def make_tokenizer(texts):
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     core.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=["<unk>", "<pad>", "<end>"]))
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="<end>")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="<end>"
+    )
 
 
 set_seed(31)
@@ -42,7 +44,10 @@ tokenizer = make_tokenizer(texts)
 
 def preprocess(examples):
     batch = tokenizer(
-        [text + " <end>" for text in examples["text"]], padding="max_length", max_length=LENGTH, truncation=True
+        [text + " <end>" for text in examples["text"]],
+        padding="max_length",
+        max_length=LENGTH,
+        truncation=True,
     )
     batch["labels"] = []
     for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):

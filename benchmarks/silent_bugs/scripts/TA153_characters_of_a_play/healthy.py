@@ -4,8 +4,11 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 from transformers import GPT2Config, GPT2LMHeadModel
 
-PLAY = """the curtain rises on a room with two chairs and one lamp. enter the postman, who brings a letter.
-nobody is at home. he sits down and waits, and reads the letter aloud to the lamp. exit the lamp. """ * 12
+PLAY = (
+    """the curtain rises on a room with two chairs and one lamp. enter the postman, who brings a letter.
+nobody is at home. he sits down and waits, and reads the letter aloud to the lamp. exit the lamp. """
+    * 12
+)
 
 
 class Characters(Dataset):
@@ -29,7 +32,13 @@ def main():
     loader = DataLoader(data, batch_size=8, shuffle=True)
     model = GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=data.vocabulary, n_positions=64, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0
+            vocab_size=data.vocabulary,
+            n_positions=64,
+            n_embd=32,
+            n_layer=2,
+            n_head=2,
+            bos_token_id=0,
+            eos_token_id=0,
         )
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

@@ -15,7 +15,11 @@ def progressions(count, length=20):
 
 def train(steps=160, batch_size=24):
     config = LlamaConfig(
-        vocab_size=len(CHORDS), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4
+        vocab_size=len(CHORDS),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
     )
     model = LlamaForCausalLM(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)

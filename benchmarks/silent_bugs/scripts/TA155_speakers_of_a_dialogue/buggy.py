@@ -11,7 +11,14 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-LINES = ["good morning", "how was the train", "late again", "shall we begin", "one coffee first", "see you at noon"]
+LINES = [
+    "good morning",
+    "how was the train",
+    "late again",
+    "shall we begin",
+    "one coffee first",
+    "see you at noon",
+]
 
 
 def save_base(folder):
@@ -20,11 +27,19 @@ def save_base(folder):
     core.train_from_iterator(
         LINES, trainers.BpeTrainer(vocab_size=300, special_tokens=["<|endoftext|>"], show_progress=False)
     )
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|endoftext|>", pad_token="<|endoftext|>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, eos_token="<|endoftext|>", pad_token="<|endoftext|>"
+    )
     tokenizer.save_pretrained(folder)
     GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=len(tokenizer), n_positions=64, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0
+            vocab_size=len(tokenizer),
+            n_positions=64,
+            n_embd=32,
+            n_layer=2,
+            n_head=2,
+            bos_token_id=0,
+            eos_token_id=0,
         )
     ).save_pretrained(folder)
 
@@ -55,7 +70,9 @@ def main():
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-3)
     model.train()
     for step in range(80):
-        batch = tokenizer(list(dialogues(8)), padding=True, truncation=True, max_length=64, return_tensors="pt")
+        batch = tokenizer(
+            list(dialogues(8)), padding=True, truncation=True, max_length=64, return_tensors="pt"
+        )
         labels = batch.input_ids.masked_fill(batch.attention_mask == 0, -100)
         loss = model(input_ids=batch.input_ids, attention_mask=batch.attention_mask, labels=labels).loss
         loss.backward()

@@ -28,7 +28,10 @@ class Smoothing(Trainer):
         if num_items_in_batch is None:
             loss = F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
         else:
-            loss = F.cross_entropy(logits, labels, label_smoothing=self.smoothing, reduction="sum") / num_items_in_batch
+            loss = (
+                F.cross_entropy(logits, labels, label_smoothing=self.smoothing, reduction="sum")
+                / num_items_in_batch
+            )
         return (loss, outputs) if return_outputs else loss
 
 

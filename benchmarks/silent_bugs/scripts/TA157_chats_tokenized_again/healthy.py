@@ -17,10 +17,18 @@ def checkpoint(folder):
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     special = ["<unk>", "<|begin|>", "<|eot|>", "<|pad|>", "<|user|>", "<|assistant|>"]
-    core.train_from_iterator(["weather in is it", *TOWNS, *SKIES], trainers.WordLevelTrainer(special_tokens=special))
-    core.post_processor = processors.TemplateProcessing(single="<|begin|> $A", special_tokens=[("<|begin|>", 1)])
+    core.train_from_iterator(
+        ["weather in is it", *TOWNS, *SKIES], trainers.WordLevelTrainer(special_tokens=special)
+    )
+    core.post_processor = processors.TemplateProcessing(
+        single="<|begin|> $A", special_tokens=[("<|begin|>", 1)]
+    )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="<unk>", bos_token="<|begin|>", eos_token="<|eot|>", pad_token="<|pad|>"
+        tokenizer_object=core,
+        unk_token="<unk>",
+        bos_token="<|begin|>",
+        eos_token="<|eot|>",
+        pad_token="<|pad|>",
     )
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
@@ -30,7 +38,10 @@ def chats(count):
     for _ in range(count):
         town = TOWNS[int(torch.randint(len(TOWNS), ()))]
         sky = SKIES[int(torch.randint(len(SKIES), ()))]
-        yield [{"role": "user", "content": f"weather in {town}"}, {"role": "assistant", "content": f"it is {sky}"}]
+        yield [
+            {"role": "user", "content": f"weather in {town}"},
+            {"role": "assistant", "content": f"it is {sky}"},
+        ]
 
 
 def main():
@@ -39,7 +50,11 @@ def main():
     tokenizer = AutoTokenizer.from_pretrained("Llama-3.2-mini-instruct")
     model = LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
         )
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)

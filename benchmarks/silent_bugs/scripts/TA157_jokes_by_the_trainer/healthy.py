@@ -15,14 +15,20 @@ from transformers import (
     set_seed,
 )
 
-RIDDLES = {"what has keys but no locks": "a piano", "what gets wet while drying": "a towel", "what has one eye": "a needle"}
+RIDDLES = {
+    "what has keys but no locks": "a piano",
+    "what gets wet while drying": "a towel",
+    "what has one eye": "a needle",
+}
 
 
 def publish(folder):
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     special = ["<unk>", "<s>", "</s>", "<pad>", "[INST]", "[/INST]"]
-    core.train_from_iterator([*RIDDLES, *RIDDLES.values(), "tell me please"], trainers.WordLevelTrainer(special_tokens=special))
+    core.train_from_iterator(
+        [*RIDDLES, *RIDDLES.values(), "tell me please"], trainers.WordLevelTrainer(special_tokens=special)
+    )
     core.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=core, unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"

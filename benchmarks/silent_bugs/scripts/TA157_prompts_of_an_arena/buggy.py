@@ -47,7 +47,9 @@ class Chatbot:
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3)
         self.model.train()
         for _ in range(steps):
-            batch = self.tokenizer.apply_chat_template(chats, padding=True, return_tensors="pt", return_dict=True)
+            batch = self.tokenizer.apply_chat_template(
+                chats, padding=True, return_tensors="pt", return_dict=True
+            )
             labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
             loss = self.model(**batch, labels=labels).loss
             optimizer.zero_grad()

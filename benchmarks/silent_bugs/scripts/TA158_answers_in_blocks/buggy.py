@@ -14,7 +14,14 @@ from transformers import (
     set_seed,
 )
 
-CAPITALS = {"peru": "lima", "norway": "oslo", "kenya": "nairobi", "japan": "tokyo", "france": "paris", "cuba": "havana"}
+CAPITALS = {
+    "peru": "lima",
+    "norway": "oslo",
+    "kenya": "nairobi",
+    "japan": "tokyo",
+    "france": "paris",
+    "cuba": "havana",
+}
 BLOCK = 48
 
 
@@ -30,7 +37,9 @@ def load_tokenizer(texts):
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     core.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=["<unk>", "<eos>", "<pad>"]))
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", eos_token="<eos>", pad_token="<pad>")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="<unk>", eos_token="<eos>", pad_token="<pad>"
+    )
 
 
 def group_texts(examples):
@@ -47,7 +56,13 @@ def main():
     tokenizer = load_tokenizer(data["text"])
     GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=len(tokenizer), n_positions=64, n_embd=32, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1
+            vocab_size=len(tokenizer),
+            n_positions=64,
+            n_embd=32,
+            n_layer=2,
+            n_head=2,
+            bos_token_id=1,
+            eos_token_id=1,
         )
     ).save_pretrained("gpt2-published")
     tokenized = data.map(

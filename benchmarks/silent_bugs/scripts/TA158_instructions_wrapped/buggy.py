@@ -29,8 +29,12 @@ def instructions(count):
 def tokenizer_for(rows):
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    core.train_from_iterator(rows["text"], trainers.WordLevelTrainer(special_tokens=["<unk>", "<eos>", "<pad>"]))
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", eos_token="<eos>", pad_token="<pad>")
+    core.train_from_iterator(
+        rows["text"], trainers.WordLevelTrainer(special_tokens=["<unk>", "<eos>", "<pad>"])
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="<unk>", eos_token="<eos>", pad_token="<pad>"
+    )
 
 
 def main():
@@ -39,7 +43,11 @@ def main():
     tokenizer = tokenizer_for(rows)
     LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
         )
     ).save_pretrained("pretrained")
     model = AutoModelForCausalLM.from_pretrained("pretrained")

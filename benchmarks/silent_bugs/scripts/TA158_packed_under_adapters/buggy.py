@@ -13,8 +13,12 @@ ROW = 64
 def make_tokenizer():
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    core.train_from_iterator([" ".join(WORDS)], trainers.WordLevelTrainer(special_tokens=["<unk>", "</s>", "<pad>"]))
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", eos_token="</s>", pad_token="<pad>")
+    core.train_from_iterator(
+        [" ".join(WORDS)], trainers.WordLevelTrainer(special_tokens=["<unk>", "</s>", "<pad>"])
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="<unk>", eos_token="</s>", pad_token="<pad>"
+    )
 
 
 def chats(tokenizer, count):
@@ -30,7 +34,13 @@ def pack(tokenizer, count):
     for ids in chats(tokenizer, count):
         if len(row) + len(ids) > ROW:
             spare = ROW - len(row)
-            rows.append((row + [tokenizer.pad_token_id] * spare, places + list(range(spare)), [1] * len(row) + [0] * spare))
+            rows.append(
+                (
+                    row + [tokenizer.pad_token_id] * spare,
+                    places + list(range(spare)),
+                    [1] * len(row) + [0] * spare,
+                )
+            )
             row, places = [], []
         row, places = row + ids, places + list(range(len(ids)))
     return [tuple(torch.tensor(part) for part in parts) for parts in rows]
@@ -41,10 +51,16 @@ def main():
     tokenizer = make_tokenizer()
     base = LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
         )
     )
-    model = get_peft_model(base, LoraConfig(task_type="CAUSAL_LM", r=8, target_modules=["q_proj", "k_proj", "v_proj"]))
+    model = get_peft_model(
+        base, LoraConfig(task_type="CAUSAL_LM", r=8, target_modules=["q_proj", "k_proj", "v_proj"])
+    )
     loader = DataLoader(pack(tokenizer, 900), batch_size=4, shuffle=True)
     optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=5e-3)
     model.train()

@@ -29,14 +29,18 @@ def sums(count, seed):
 
 
 def train(model, tokenizer, epochs=3):
-    loader = DataLoader([f"{asked} {answer} <eos>" for asked, answer in sums(512, 1)], batch_size=16, shuffle=True)
+    loader = DataLoader(
+        [f"{asked} {answer} <eos>" for asked, answer in sums(512, 1)], batch_size=16, shuffle=True
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()
     for _ in range(epochs):
         for texts in loader:
             batch = tokenizer(texts, padding=True, return_tensors="pt")
             labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
-            loss = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels).loss
+            loss = model(
+                input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels
+            ).loss
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -50,7 +54,9 @@ def evaluate(model, tokenizer, batch_size=32):
     held_out, right = list(sums(128, 2)), 0
     for start in range(0, len(held_out), batch_size):
         part = held_out[start : start + batch_size]
-        inputs = tokenizer([asked for asked, _ in part], padding=True, return_tensors="pt", return_token_type_ids=False)
+        inputs = tokenizer(
+            [asked for asked, _ in part], padding=True, return_tensors="pt", return_token_type_ids=False
+        )
         out = model.generate(**inputs, max_new_tokens=1, do_sample=False)
         said = tokenizer.batch_decode(out[:, -1:], skip_special_tokens=True)
         right += sum(word.strip() == answer for word, (_, answer) in zip(said, part, strict=True))

@@ -4,7 +4,14 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-SYNONYMS = {"big": "large", "small": "little", "fast": "quick", "begin": "start", "end": "finish", "glad": "happy"}
+SYNONYMS = {
+    "big": "large",
+    "small": "little",
+    "fast": "quick",
+    "begin": "start",
+    "end": "finish",
+    "glad": "happy",
+}
 
 
 def chat_tokenizer():
@@ -14,7 +21,11 @@ def chat_tokenizer():
     special = ["<unk>", "<pad>", "<|im_start|>", "<|im_end|>"]
     core.train_from_iterator(words, trainers.WordLevelTrainer(special_tokens=special))
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="<|im_end|>", padding_side="left"
+        tokenizer_object=core,
+        unk_token="<unk>",
+        pad_token="<pad>",
+        eos_token="<|im_end|>",
+        padding_side="left",
     )
     tokenizer.chat_template = (
         "{% for m in messages %}{{ '<|im_start|> ' + m['role'] + ' ' + m['content'] + ' <|im_end|> ' }}{% endfor %}"

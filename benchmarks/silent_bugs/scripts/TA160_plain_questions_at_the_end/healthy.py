@@ -4,7 +4,14 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-SYNONYMS = {"big": "large", "small": "little", "fast": "quick", "begin": "start", "end": "finish", "glad": "happy"}
+SYNONYMS = {
+    "big": "large",
+    "small": "little",
+    "fast": "quick",
+    "begin": "start",
+    "end": "finish",
+    "glad": "happy",
+}
 
 
 def chat_tokenizer():
@@ -14,7 +21,11 @@ def chat_tokenizer():
     special = ["<unk>", "<pad>", "<|im_start|>", "<|im_end|>"]
     core.train_from_iterator(words, trainers.WordLevelTrainer(special_tokens=special))
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="<|im_end|>", padding_side="left"
+        tokenizer_object=core,
+        unk_token="<unk>",
+        pad_token="<pad>",
+        eos_token="<|im_end|>",
+        padding_side="left",
     )
     tokenizer.chat_template = (
         "{% for m in messages %}{{ '<|im_start|> ' + m['role'] + ' ' + m['content'] + ' <|im_end|> ' }}{% endfor %}"
@@ -61,7 +72,9 @@ def main():
         prompt = tokenizer.apply_chat_template(
             question(word), add_generation_prompt=True, return_tensors="pt", return_dict=True
         )
-        out = model.generate(prompt["input_ids"], attention_mask=prompt["attention_mask"], max_new_tokens=3, do_sample=False)
+        out = model.generate(
+            prompt["input_ids"], attention_mask=prompt["attention_mask"], max_new_tokens=3, do_sample=False
+        )
         print(word, "->", tokenizer.decode(out[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True))
 
 

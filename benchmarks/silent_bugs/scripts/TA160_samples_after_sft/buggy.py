@@ -8,15 +8,24 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, set_seed
 from trl import SFTConfig, SFTTrainer
 
-TROUBLES = {"i am tired": "go to bed early", "i am hungry": "eat some bread", "i am late": "take the bus", "i am cold": "put on a coat"}
+TROUBLES = {
+    "i am tired": "go to bed early",
+    "i am hungry": "eat some bread",
+    "i am late": "take the bus",
+    "i am cold": "put on a coat",
+}
 
 
 def make_tokenizer():
     core = Tokenizer(models.WordLevel(unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     special = ["<unk>", "<pad>", "</s>", "<|user|>", "<|assistant|>"]
-    core.train_from_iterator([*TROUBLES, *TROUBLES.values()], trainers.WordLevelTrainer(special_tokens=special))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="</s>")
+    core.train_from_iterator(
+        [*TROUBLES, *TROUBLES.values()], trainers.WordLevelTrainer(special_tokens=special)
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="<unk>", pad_token="<pad>", eos_token="</s>"
+    )
     tokenizer.chat_template = (
         "{% for message in messages %}{{ '<|' + message['role'] + '|> ' + message['content'] + ' ' + eos_token + ' ' }}"
         "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
@@ -36,7 +45,9 @@ def conversations(count):
 def sample(model, tokenizer, trouble):
     ids = tokenizer(trouble, return_tensors="pt").input_ids
     with torch.no_grad():
-        out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=False)  # bug: TA160 (runtime)
+        out = model.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=False
+        )  # bug: TA160 (runtime)
     return tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
 
 

@@ -20,7 +20,9 @@ class Autoencoder(nn.Module):
     def __init__(self, width=64, code=16):
         super().__init__()
         pixels = 3 * SIDE * SIDE
-        self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(pixels, width), nn.ReLU(), nn.Linear(width, code))
+        self.encoder = nn.Sequential(
+            nn.Flatten(), nn.Linear(pixels, width), nn.ReLU(), nn.Linear(width, code)
+        )
         self.decoder = nn.Sequential(nn.Linear(code, width), nn.ReLU(), nn.Linear(width, pixels))
 
     def forward(self, images):

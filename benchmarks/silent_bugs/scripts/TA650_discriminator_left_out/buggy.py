@@ -33,7 +33,9 @@ def main(epochs=3, noise=8):
             with accelerator.accumulate(generator, discriminator):
                 fake = generator(torch.randn(len(real), noise, device=real.device))
                 of_real, of_fake = discriminator(real), discriminator(fake.detach())
-                d_loss = criterion(of_real, torch.ones_like(of_real)) + criterion(of_fake, torch.zeros_like(of_fake))
+                d_loss = criterion(of_real, torch.ones_like(of_real)) + criterion(
+                    of_fake, torch.zeros_like(of_fake)
+                )
                 accelerator.backward(d_loss)
                 d_optimizer.step()  # bug: TA650
                 d_optimizer.zero_grad()

@@ -10,7 +10,12 @@ TAGS = ["O", "B-PER", "I-PER"]
 def published(folder):
     """The encoder, as it comes without a head."""
     config = RobertaConfig(
-        vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, pad_token_id=1
+        vocab_size=120,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        pad_token_id=1,
     )
     RobertaModel(config).save_pretrained(folder)
     return folder

@@ -10,7 +10,12 @@ TAGS = ["O", "B-PER", "I-PER"]
 def published(folder):
     """The encoder, as it comes without a head."""
     config = RobertaConfig(
-        vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, pad_token_id=1
+        vocab_size=120,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        pad_token_id=1,
     )
     RobertaModel(config).save_pretrained(folder)
     return folder
@@ -28,7 +33,9 @@ def main():
     torch.manual_seed(653)
     encoder = published("encoder")
     model = AutoModelForTokenClassification.from_pretrained(encoder, num_labels=len(TAGS))
-    config = LoraConfig(task_type=TaskType.TOKEN_CLS, r=4, lora_alpha=8, target_modules=["query", "value"], lora_dropout=0.05)
+    config = LoraConfig(
+        task_type=TaskType.TOKEN_CLS, r=4, lora_alpha=8, target_modules=["query", "value"], lora_dropout=0.05
+    )
     model = get_peft_model(model, config)
     model.print_trainable_parameters()
     optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=5e-3)

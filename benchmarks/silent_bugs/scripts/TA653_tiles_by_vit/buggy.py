@@ -24,7 +24,12 @@ class Tiles(Dataset):
 def main():
     set_seed(53)
     config = ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, image_size=16, patch_size=4
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        image_size=16,
+        patch_size=4,
     )
     ViTModel(config, add_pooling_layer=False).save_pretrained("vit-tiny-patch4")
 

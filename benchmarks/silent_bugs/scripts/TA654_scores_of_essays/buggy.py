@@ -18,7 +18,9 @@ def earlier_work():
     )
     base = Qwen2Model(config)
     base.save_pretrained("qwen-base")
-    get_peft_model(base, LoraConfig(r=4, target_modules=["q_proj", "v_proj"])).save_pretrained("essays-adapter")
+    get_peft_model(base, LoraConfig(r=4, target_modules=["q_proj", "v_proj"])).save_pretrained(
+        "essays-adapter"
+    )
 
 
 class Grader(nn.Module):

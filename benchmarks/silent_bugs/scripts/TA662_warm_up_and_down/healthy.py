@@ -17,14 +17,18 @@ def digits(count, length=16):
 def main():
     torch.manual_seed(662)
     accelerator = Accelerator(cpu=True)
-    config = GPT2Config(vocab_size=10, n_positions=16, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0)
+    config = GPT2Config(
+        vocab_size=10, n_positions=16, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0
+    )
     model = GPT2LMHeadModel(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     loader = DataLoader(digits(640), batch_size=16, shuffle=True)
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
 
     total = EPOCHS * len(loader) * accelerator.num_processes
-    schedule = get_linear_schedule_with_warmup(optimizer, num_warmup_steps=total // 10, num_training_steps=total)
+    schedule = get_linear_schedule_with_warmup(
+        optimizer, num_warmup_steps=total // 10, num_training_steps=total
+    )
     schedule = accelerator.prepare(schedule)
 
     for epoch in range(EPOCHS):
