@@ -527,8 +527,14 @@ class Session:
                 history = gradients.optimizer.history
                 history.add_norm(gradients.before_clipping or gradients.total)
                 history.add_loss(gradients.step, gradients.loss)
+                history.add_rate(gradients.learning_rate)
                 history.add_gradients(gradients.step, gradients.tensors, gradients.present, gradients.norms)
-                if history.silence.is_long or history.wants_loss(gradients.step):
+                scheduled = gradients.optimizer.is_scheduled
+                if (
+                    history.silence.is_long
+                    or history.wants_loss(gradients.step)
+                    or history.wants_update(gradients.step, scheduled=scheduled)
+                ):
                     self.audit_next()
         if window.step is not None:
             step = window.step
