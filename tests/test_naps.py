@@ -121,6 +121,20 @@ def test_what_an_epoch_begins_with_is_looked_at_in_ever_fewer_epochs() -> None:
     assert [step for step in looked if step >= 8] == seconds
 
 
+def test_what_a_later_optimizer_begins_with_is_looked_at() -> None:
+    loop = Loop(every_n_steps=1000)
+    loop.session.start()
+    try:
+        for _ in range(4):
+            for _ in range(10):
+                loop.step()
+            loop.optimizer = torch.optim.SGD(loop.model.parameters(), lr=0.01)
+    finally:
+        loop.session.stop()
+    looked = [step for step in range(40) if loop.session.looks.look(step) is Look.FULL]
+    assert [step for step in looked if step >= 10] == [11, 21]  # those of the second and the third
+
+
 def test_a_loop_is_looked_at_again_and_again() -> None:
     with idle() as loop:
         patterns = loop.session.looked

@@ -99,6 +99,7 @@ class Session:
         self._failure: AuditFailed | None = None  # to be raised when a step is over
         self._undo = Undo()
         self._judged: Register[bool] = Register()  # models and optimizers
+        self._optimizers_seen = 0  # that stepped
         self._data_parallel = False
         self._end_of_step = EndOfStep(self._first_optimizers)
         self._armed = 0
@@ -302,6 +303,9 @@ class Session:
         self.loaders.stepped()
         if optimizer not in self._judged:
             self._judge_optimizer(optimizer)
+            if self._optimizers_seen and self._optimizers_seen & (self._optimizers_seen - 1) == 0:
+                self.audit_next()  # a phase may begin: another model, or some of its layers
+            self._optimizers_seen += 1
         self.window.stepped = True
         if self._end_of_step.is_with(optimizer):
             self._close()
