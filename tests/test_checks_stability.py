@@ -361,6 +361,31 @@ def test_a_rate_that_a_scheduler_has_in_hand_may_warm_up_for_longer() -> None:
     assert small(scheduled, [1e-9] * 3, 100)
 
 
+@pytest.mark.parametrize(
+    ("rates", "found"),
+    [
+        pytest.param([1e-9, 2e-9, 1.9e-9], True, id="it falls: the warm-up is over"),
+        pytest.param([1e-9, 1.9e-9, 2e-9], False, id="it rises"),
+        pytest.param([2e-9, 2e-9, 2e-9], False, id="it may warm up by epochs"),
+        pytest.param([1e-3, 1e-9, 1e-9], False, id="it was far higher, perhaps between two looks"),
+    ],
+)
+def test_a_scheduled_rate_that_falls_has_warmed_up(rates: Sequence[float], found: bool) -> None:
+    scheduled = Watched()
+    torch.optim.lr_scheduler.LinearLR(scheduled.optimizer.optimizer)
+    for rate in rates:
+        scheduled.optimizer.history.add_rate(rate)
+    assert small(scheduled, [1e-9] * 3, 25) == found
+
+
+def test_what_stands_still_is_looked_at_once_more() -> None:
+    history = Watched().optimizer.history
+    for _ in range(3):
+        history.ratios.add(1e-9)
+    wanted = [step for step in range(120) if history.wants_update(step, scheduled=False)]
+    assert wanted == [25]
+
+
 # -- TA108 ------------------------------------------------------------------------------------------------------
 
 

@@ -106,6 +106,35 @@ def test_steps_that_are_but_counted_are_in_every_count() -> None:
     assert loop.session.index == EARLY + 6
 
 
+def test_what_an_epoch_begins_with_is_looked_at_in_ever_fewer_epochs() -> None:
+    loop = Loop(every_n_steps=1000)
+    loader = DataLoader(torch.randn(24, 4), batch_size=3)
+    loop.session.start()
+    try:
+        for _ in range(10):
+            for batch in loader:
+                loop.step(batch)
+    finally:
+        loop.session.stop()
+    looked = [step for step in range(80) if loop.session.looks.look(step) is Look.FULL]
+    seconds = [8 * epoch + 1 for epoch in (1, 2, 4, 8)]  # the epochs from 0
+    assert [step for step in looked if step >= 8] == seconds
+
+
+def test_what_a_later_optimizer_begins_with_is_looked_at() -> None:
+    loop = Loop(every_n_steps=1000)
+    loop.session.start()
+    try:
+        for _ in range(4):
+            for _ in range(10):
+                loop.step()
+            loop.optimizer = torch.optim.SGD(loop.model.parameters(), lr=0.01)
+    finally:
+        loop.session.stop()
+    looked = [step for step in range(40) if loop.session.looks.look(step) is Look.FULL]
+    assert [step for step in looked if step >= 10] == [11, 21]  # those of the second and the third
+
+
 def test_a_loop_is_looked_at_again_and_again() -> None:
     with idle() as loop:
         patterns = loop.session.looked

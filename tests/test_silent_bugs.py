@@ -1,10 +1,12 @@
 """The pairs of `benchmarks/silent_bugs/` are well-formed, and the linter finds there what they say it must, and no more."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from pairs import ANY, KINDS, Case, Kind, Mark, cases
+from pairs import ANY, FOLDER, KINDS, Case, Kind, Mark, cases
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Configs, Options
@@ -87,3 +89,45 @@ def test_every_rule_that_source_and_run_both_see_has_a_case() -> None:
 
 def test_every_error_of_the_paper_has_a_case() -> None:
     assert {case.source for case in CASES} - {""} == ERRORS
+
+
+SHORTENED = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=30)
+steps = parser.parse_args().steps
+
+
+class Fit:
+    def epoch(self, optimizer, parameter):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            parameter.square().sum().backward()
+            optimizer.step()
+        print("evaluated")
+
+
+parameter = torch.nn.Parameter(torch.ones(2))
+optimizer = torch.optim.SGD([parameter], lr=0.1)
+for epoch in range(5):
+    Fit().epoch(optimizer, parameter)
+print(sum(1 for _ in range(50)), "saved")
+while True:
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [((), "evaluated\nevaluated\n50 saved\n"), (("--kill",), "evaluated\n")]
+)
+def test_a_short_run_makes_40_steps_and_goes_on_unless_it_is_killed(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text(SHORTENED, encoding="utf-8")
+    command = [sys.executable, str(FOLDER.parent / "cut.py"), *words, "train.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    assert ended.stdout == said

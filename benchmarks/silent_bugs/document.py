@@ -14,7 +14,7 @@ from tools import TOOLS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "silent-bugs.md"
 
-OURS = ("lint", "run", "run of 40 steps", "run --every 1", "run --lint")
+OURS = ("lint", "run", "run of 40 steps", "killed at step 40", "run --every 1", "run --lint")
 _WORDS: dict[Hit, str] = {"line": "line", "found": "yes", "missed": "no", "-": ""}
 
 

@@ -15,7 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-import torch.utils.data  # for the forks
+import torch._dynamo  # for the forks, as each would load it
+import torch.distributed.tensor
+import torch.utils.data
 
 J = TypeVar("J")
 

@@ -20,7 +20,7 @@ from tools import OF_PAGES, TOOLS, Found, Outcome
 
 _KEPT = 20
 """Answers after which those so far are written down."""
-_OF_PAGES_ALONE = {"run of 40 steps"}
+_OF_PAGES_ALONE = {"run of 40 steps", "killed at step 40"}
 RECORDED = Path(__file__).parent / "results.json"
 
 

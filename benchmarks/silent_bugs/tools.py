@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +73,13 @@ def watch(case: Case, kind: Kind) -> Outcome:
 
 
 def watch_shortly(case: Case, kind: Kind) -> Outcome:
-    """`ta-runtime run` with its defaults, of a run that ends after 40 steps."""
+    """`ta-runtime run` with its defaults, of a run whose training ends after 40 steps."""
     return _watched(case, kind, [], [str(HERE / "cut.py")])
+
+
+def watch_killed(case: Case, kind: Kind) -> Outcome:
+    """`ta-runtime run` with its defaults, of a run that is killed in its 40th step."""
+    return _watched(case, kind, [], [str(HERE / "cut.py"), "--kill"])
 
 
 def watch_closely(case: Case, kind: Kind) -> Outcome:
@@ -97,13 +102,14 @@ def anomaly(case: Case, kind: Kind) -> Outcome:
     return _launched(case, kind, "launch_anomaly.py")
 
 
-OF_PAGES = ("lint", "run", "run of 40 steps")
+OF_PAGES = ("lint", "run", "run of 40 steps", "killed at step 40")
 """What is asked about the pairs that were written from the pages."""
 
 TOOLS: dict[str, Tool] = {
     "lint": lint,
     "run": watch,
     "run of 40 steps": watch_shortly,
+    "killed at step 40": watch_killed,
     "run --every 1": watch_closely,
     "run --lint": judge,
     "torch-audit": torch_audit,
@@ -114,10 +120,13 @@ TOOLS: dict[str, Tool] = {
 def _watched(case: Case, kind: Kind, options: list[str], launched: Sequence[str] = ()) -> Outcome:
     with _alone(case, kind) as folder:
         options = ["--format=json", "--output=found.json", *options, *_opted_in(case)]
-        _, said = finished(
+        status, said = finished(
             [*launcher(case), "-m", "ta_runtime", "run", *options, *launched, "train.py"], folder
         )
-        return _ours(folder, said)
+        outcome = _ours(folder, said)
+        if status and not outcome.problem:
+            return replace(outcome, problem=f"exit status {status}: {said}")
+        return outcome
 
 
 def _launched(case: Case, kind: Kind, name: str) -> Outcome:

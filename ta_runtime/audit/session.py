@@ -102,6 +102,7 @@ class Session:
         self._failure: AuditFailed | None = None  # to be raised when a step is over
         self._undo = Undo()
         self._judged: Register[bool] = Register()  # models and optimizers
+        self._optimizers_seen = 0  # that stepped
         self._data_parallel = False
         self._end_of_step = EndOfStep(self._first_optimizers)
         self._armed = 0
@@ -310,6 +311,9 @@ class Session:
         self.loaders.stepped()
         if optimizer not in self._judged:
             self._judge_optimizer(optimizer)
+            if self._optimizers_seen and self._optimizers_seen & (self._optimizers_seen - 1) == 0:
+                self.audit_next()  # a phase may begin: another model, or some of its layers
+            self._optimizers_seen += 1
         self.window.stepped = True
         if self._end_of_step.is_with(optimizer):
             self._close()
@@ -539,8 +543,14 @@ class Session:
                 history = gradients.optimizer.history
                 history.add_norm(gradients.before_clipping or gradients.total)
                 history.add_loss(gradients.step, gradients.loss)
+                history.add_rate(gradients.learning_rate)
                 history.add_gradients(gradients.step, gradients.tensors, gradients.present, gradients.norms)
-                if history.silence.is_long or history.wants_loss(gradients.step):
+                scheduled = gradients.optimizer.is_scheduled
+                if (
+                    history.silence.is_long
+                    or history.wants_loss(gradients.step)
+                    or history.wants_update(gradients.step, scheduled=scheduled)
+                ):
                     self.audit_next()
         if window.step is not None:
             step = window.step

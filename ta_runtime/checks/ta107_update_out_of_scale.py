@@ -7,6 +7,7 @@ from statistics import median_low
 import torch
 
 from ta_runtime.facts import Optimizer, Step, Suspicion, Update
+from ta_runtime.facts.history import SMALL
 
 LARGE = 1.0
 """The update's norm over the weight's. Healthy is about 1e-3 (Karpathy, makemore).
@@ -19,21 +20,8 @@ ROW = 0.1
 and grow by more than themselves. Glorot's, He's and torch's own initialisations have rows of 0.5 to 1.5; GPT-2's of 0.2."""
 LAYERS = 2
 """Fewer weights of that size are a linear model, which may go to its solution in one step."""
-SMALL = 1e-6
-"""Ten times the resolution of float32: a thousand such steps in one direction change the third digit of a weight.
-
-SageMaker Debugger has 1e-8. AdamW with a rate of 1e-7 changes weights of 0.02 by 5e-6.
-"""
-SMALL_FOR_ALL = 1e-5
-"""That of every weight is below, or gradients vanish on their way, which is another pitfall."""
 SAMPLE = 4096
 """Elements of a large weight that an `Update` is about."""
-AUDITS = 3
-"""Audited steps without another before small is called so."""
-LATE = 100
-"""Steps after which a warm-up is over,"""
-SETTLED = 25
-"""and steps that are enough where no scheduler of torch has the rate in hand."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
@@ -68,15 +56,8 @@ def _is_full(update: Update) -> bool:
 
 
 def _is_always_small(optimizer: Optimizer, step: Step) -> bool:
-    is_scheduled = any("initial_lr" in group for group in optimizer.optimizer.param_groups)
-    if step.index < (LATE if is_scheduled else SETTLED) or not step.gradients:
-        return False
-    history = optimizer.history
-    return (
-        history.ratios.count >= AUDITS
-        and history.ratios.highest <= SMALL
-        and history.largest_ratio <= SMALL_FOR_ALL
-    )
+    still = optimizer.history.stands_still(step.index, scheduled=optimizer.is_scheduled)
+    return still and bool(step.gradients)
 
 
 def _evidence(usual: float, updates: list[tuple[float, Update]]) -> dict[str, float | int | str]:

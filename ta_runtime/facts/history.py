@@ -23,6 +23,22 @@ LONGEST_SILENCE = 20
 """Steps without any gradient other than zero that the most patient check asks for."""
 
 
+SMALL = 1e-6
+"""Of a weight, an update: ten times the resolution of float32, so that a thousand in one direction change its third digit.
+
+SageMaker Debugger has 1e-8. AdamW with a rate of 1e-7 changes weights of 0.02 by 5e-6.
+"""
+SMALL_FOR_ALL = 1e-5
+"""That of every weight is below, or gradients vanish on their way, which is another pitfall."""
+UPDATES = 3
+"""Audited steps before updates are called small."""
+SETTLED = 25
+"""Steps after which a rate is no longer one that warms up, unless a scheduler of torch has it in hand,"""
+LATE = 100
+"""and after which no other is, unless it has come down from its highest before: then its warm-up is over."""
+NEAR = 0.5
+"""Of the highest rate: at one that is below, an update says little about those at the highest."""
+
 LONG = 1000
 """Steps after which a classifier has learnt at least how often each class comes."""
 _LATE_LOSSES = 4
@@ -158,7 +174,9 @@ class OptimizerHistory:
         self.largest_ratio = 0.0
         """The largest of any weight at any of them."""
         self.usage = Usage()
+        self._rate = self._highest_rate = 0.0
         self._asked_for_loss = 0
+        self._asked_for_update = False
 
     def add_norm(self, norm: float | None) -> None:
         if norm is not None and norm > 0:
@@ -170,6 +188,28 @@ class OptimizerHistory:
             self.loss_steps.append(step)
             if self.first_step is None:
                 self.first_step = step
+
+    def add_rate(self, rate: float | None) -> None:
+        """The learning rate of a step; None where it is not known."""
+        self._rate = rate or 0.0
+        self._highest_rate = max(self._highest_rate, self._rate)
+
+    def stands_still(self, step: int, *, scheduled: bool) -> bool:
+        """Whether no update was more than next to nothing, though its rate has done with warming up, if it ever did."""
+        falls = NEAR * self._highest_rate <= self._rate < self._highest_rate
+        return (
+            step >= (LATE if scheduled and not falls else SETTLED)
+            and self.ratios.count >= UPDATES
+            and self.ratios.highest <= SMALL
+            and self.largest_ratio <= SMALL_FOR_ALL
+        )
+
+    def wants_update(self, step: int, *, scheduled: bool) -> bool:
+        """Whether it is time for the look that says so: asked once, as a short run may have no other from here on."""
+        if self._asked_for_update or not self.stands_still(step, scheduled=scheduled):
+            return False
+        self._asked_for_update = True
+        return True
 
     def late_losses(self, step: int) -> list[float] | None:
         """Those of the last 200 steps, once 1,000 were made; None before that, or if fewer than four were looked at."""

@@ -106,6 +106,11 @@ class Optimizer:
     def groups(self) -> list[dict[str, Any]]:
         return self.optimizer.param_groups
 
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether a scheduler of torch has its learning rate in hand."""
+        return any("initial_lr" in group for group in self.groups)
+
     def initial_rate(self, parameter: Tensor) -> float:
         """The learning rate of a parameter with which a scheduler began; 0 if there is none."""
         for group in self.groups:
