@@ -207,6 +207,8 @@ def _signal(unseen: dict[str, Any], fixes: list[dict[str, Any]]) -> Iterator[str
     looks = [("first", unseen), *((name, look) for name, look in unseen.items() if isinstance(look, dict))]
     rows: list[tuple[str, ...]] = [("look", "judged", "above note", "true", "worth it", "share", "bar")]
     rows += [(name, *_worth_cells(look["rule"])) for name, look in looks]
+    weighed = [row for _, look in looks for row in look["rule"] if "minor" in row]
+    rows.append(("both that were judged so", *_worth_cells(weighed)))
     yield from aligned(rows)
     third = unseen["third"]
     yield ""
@@ -214,7 +216,7 @@ def _signal(unseen: dict[str, Any], fixes: list[dict[str, Any]]) -> Iterator[str
     yield f"{third['worth_later']} of {third['above_later']}."
     judged: Counter[str] = Counter()
     worth: Counter[str] = Counter()
-    for row in (row for _, look in looks for row in look["rule"] if "minor" in row):
+    for row in weighed:
         judged[row["id"]] += row["true"] + row["false"]
         worth[row["id"]] += row["true"] - row["minor"]
     yield ""
