@@ -441,7 +441,7 @@ def measured(
 
 def synchronize() -> None:
     """Wait for the GPU, if one is in use."""
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
 
 

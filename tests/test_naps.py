@@ -108,7 +108,7 @@ def test_steps_that_are_but_counted_are_in_every_count() -> None:
 
 def test_what_an_epoch_begins_with_is_looked_at_in_ever_fewer_epochs() -> None:
     loop = Loop(every_n_steps=1000)
-    loader = DataLoader(torch.randn(24, 4), batch_size=3)
+    loader = DataLoader(torch.randn(24, 4), batch_size=3)  # type: ignore[arg-type, var-annotated]
     loop.session.start()
     try:
         for _ in range(10):
