@@ -86,7 +86,7 @@ def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) ->
     if jobs is None:
         jobs = 1 if sum(size for size, _ in sized) < _FEW_BYTES else _cores()
     batches = _batches(sized, jobs)
-    done: "Iterator[tuple[list[File], list[T]]]"
+    done: Iterator[tuple[list[File], list[T]]]
     if jobs == 1 or len(batches) < 2:
         done = ((batch, _on_deep_stack(task, batch)) for batch in batches)
     else:
