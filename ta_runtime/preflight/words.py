@@ -67,7 +67,7 @@ def content(figures: Figures) -> str:
     if figures.missing:
         words.append(f"{share(figures.missing)} NaN or infinite")
     if figures.repeated:
-        words.append(f"{counted(figures.repeated, 'sample')} of {figures.shape[0]:,} come again")
+        words.append(f"{counted(figures.repeated, 'sample')} of {figures.shape[0]:,} repeated")
     return "; ".join([", ".join(words), *figures.remarks])
 
 
@@ -105,7 +105,7 @@ def looked_into(peeked: PeekedLoader) -> list[str]:
         told.append(f"labels: {told_labels}")
     if peeked.repeated:
         told.append(
-            f"{counted(peeked.repeated, 'sample')} come again ({share(peeked.repeated / peeked.samples)})"
+            f"{counted(peeked.repeated, 'sample')} ({share(peeked.repeated / peeked.samples)}) repeated"
         )
     if peeked.shared:
         told.append(f"{counted(peeked.shared, 'sample')} ({share(peeked.shared / peeked.samples)}) are also in the loader that trains")  # fmt: skip
