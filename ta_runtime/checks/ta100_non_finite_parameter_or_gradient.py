@@ -26,7 +26,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
         message = f"the loss is {_word(gradients.loss)}, and the step puts it into the parameters: check inputs and learning rate"
         place = gradients.loss_place or gradients.place
         yield Suspicion(place, message, evidence, cause="non-finite", order=2)
-    message = f"the gradient of `{parameter.name}` {_state(gradients.norms[bad[-1]])}, and the step puts it into the weight: skip the step"
+    message = f"the gradient of `{parameter.name}` {_state(gradients.norms[bad[-1]])}: skip the step, or lower the learning rate"
     place = parameter.place if parameter.layer is not None else gradients.place
     yield Suspicion(place, message, evidence, parameter.name, cause="non-finite", order=3)
 
