@@ -98,13 +98,13 @@ def test_of_gradients_that_are_not_finite_the_last_of_the_model_is_named_and_all
 ) -> None:
     [found] = ta100.check_gradients(watched.gradients([math.nan, 1.0, math.inf, math.nan, 1.0, 1.0]))
     assert (found.subject, found.order) == ("1.bias", 3)
-    assert found.message == "the gradient of `1.bias` is NaN"
+    assert found.message == "the gradient of `1.bias` is NaN: skip the step, or lower the learning rate"
     assert found.evidence["gradients"] == 3
 
 
 def test_an_infinite_norm_is_said_to_overflow_as_its_elements_may_be_finite(watched: Watched) -> None:
     [found] = ta100.check_gradients(watched.gradients([1.0, math.inf, 1.0, 1.0, 1.0, 1.0]))
-    assert found.message == "the gradient of `0.bias` overflows"
+    assert found.message == "the gradient of `0.bias` overflows: skip the step, or lower the learning rate"
 
 
 def test_a_loss_that_is_not_finite_comes_before_the_gradients(watched: Watched) -> None:
@@ -171,8 +171,8 @@ def test_the_message_says_whether_the_inputs_are_known_to_be_finite(watched: Wat
     [known] = ta101.check_step(step(watched.forward(call), gradients=harm))
     call.inputs[0].norm = None
     [unknown] = ta101.check_step(step(watched.forward(call), gradients=harm))
-    assert known.message.endswith("although its inputs are")
-    assert unknown.message.endswith("and no layer's before it")
+    assert " of finite inputs: " in known.message
+    assert " is the first that is not finite: " in unknown.message
 
 
 # -- TA102 ------------------------------------------------------------------------------------------------------

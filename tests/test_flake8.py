@@ -16,7 +16,9 @@ import torch
 model = torch.nn.Linear(4, 1)
 "ä"; optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
 """
-FOUND = "train.py:4:18: TA401 `Adam` with `weight_decay=0.1` scales the decay by the adaptive step; `AdamW` does not"
+FOUND = (
+    "train.py:4:18: TA401 `Adam` with `weight_decay=0.1` scales the decay by the adaptive step: use `AdamW`"
+)
 
 
 def flake8(folder: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:

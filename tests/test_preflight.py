@@ -205,11 +205,11 @@ def test_the_command_ends_the_script_before_its_first_step(tmp_path: Path) -> No
     assert "a step" not in ran.stdout
     for told in (
         "train_loader, trains (train.py:7)",
-        "looked at 64 samples, all of it",
+        "looked at all 64 samples",
         "val_loader, held out (train.py:8)",
         "Sequential is given (train.py:14)",
         "float32 (16, 6)",
-        "a guess has 1.099 (train.py:14)",
+        "random guessing gives 1.099 (train.py:14)",
         "targets: int64 (16,), 0 to 2",
         "All checks passed",
     ):

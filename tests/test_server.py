@@ -107,7 +107,7 @@ def test_an_open_file_shows_its_findings(editor: Editor) -> None:
     assert diagnostic.code == "TA603"
     assert diagnostic.source == "ta-lint"
     assert diagnostic.severity is types.DiagnosticSeverity.Error
-    assert diagnostic.message == "`optimizer.step` is not called, so the statement does nothing"
+    assert diagnostic.message == "`optimizer.step` is not called and does nothing: add `()`"
     assert diagnostic.range == types.Range(types.Position(4, 0), types.Position(4, 14))
     assert diagnostic.code_description is not None
     assert diagnostic.code_description.href.endswith("/rules/TA603-uncalled-method.md")

@@ -148,7 +148,7 @@ def _logarithm_with_one(
 def _use(module: FileFacts, node: cst.BaseExpression, stable: str, why: str, code: str | None) -> Suspicion:
     """The suspicion that `stable` should be called, with a fix if the arguments are known."""
     last = stable.rpartition(".")[2]
-    message = f"`{module.code(node)}` {why}: `{last}` does not"
+    message = f"`{module.code(node)}` {why}: use `{last}`"
     spelled = module.spelled(stable, at=node)
     if code is None or spelled is None or "\n" in module.verbatim(node):
         return Suspicion(node, message)

@@ -36,9 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             name, operand = found
             if _can_be_zero(module, name, operand):
                 seen.add(node)
-                message = (
-                    f"the gradient of `{module.code(node)}` is infinite or NaN where `{name}` is at its edge"
-                )
+                message = f"the gradient of `{module.code(node)}` is infinite or NaN at the edge of `{name}`: clamp its argument"
                 yield Suspicion(node, message, related=((loss.call, "the backward pass comes from here"),))
     yield from _in_layers(module, seen)
 
@@ -51,7 +49,7 @@ def _in_layers(module: FileFacts, seen: set[Node]) -> Iterator[Suspicion]:
         forward = module.classes.methods(klass).get("forward")
         for node in _operations(module, forward) if forward is not None else []:
             if node not in seen and _is_root_in_layer(module, node):
-                message = f"the gradient of `{module.code(node)}` is infinite or NaN where its operand is 0"
+                message = f"the gradient of `{module.code(node)}` is infinite or NaN where its operand is 0: add a small number to it"
                 yield Suspicion(node, message)
 
 

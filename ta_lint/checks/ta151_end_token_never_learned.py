@@ -11,7 +11,7 @@ KEYWORDS = (("DataCollatorForLanguageModeling", "*pad*"),)
 AROUND = (("eos_token", "eos_token_id"), ("pad_token", "pad_token_id"))
 
 _COLLATOR = "transformers.DataCollatorForLanguageModeling"
-_MESSAGE = "the end token pads, and labels are masked wherever it stands: the model does not learn to stop"
+_MESSAGE = "the model never learns to stop, as the end token pads and is masked: use another padding token"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

@@ -42,7 +42,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if trained and not has_adapters and not _drops_nothing(module) and not _may_switch(module):
         for call in trained:
             yield Suspicion(
-                call, "`from_pretrained` returns it in evaluation mode, and nothing calls `train()`"
+                call,
+                "`from_pretrained` returns a model in evaluation mode, which switches dropout off: call `train()`",
             )
 
 

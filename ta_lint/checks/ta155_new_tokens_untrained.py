@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for adaptation in module.adapters.put:
         if _leaves_out_table(module, adaptation) and _is_resized(module, adaptation, resized):
             message = (
-                "the rows of the new tokens stay random and frozen; train them by `trainable_token_indices`"
+                "embeddings of new tokens stay random and frozen: list them in `trainable_token_indices`"
             )
             yield Suspicion(adaptation.call, message, ((added, "the tokens are added here"),))
 

@@ -25,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass, method in module.trainers.losses:
         trainer = _accumulating(module, klass) if _ignores(module, method) else None
         if trainer is not None:
-            message = "gradients are accumulated, and the loss is not divided by `num_items_in_batch`"
+            message = "the loss grows with accumulation: divide the sum over tokens by `num_items_in_batch`"
             yield Suspicion(method, message, ((trainer, "this trainer accumulates"),))
 
 

@@ -25,7 +25,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not module.languages.is_causal(call.func.value):
             continue
         if module.tokenizers.pads_on_the_right(encoding.func):
-            message = 'a decoder generates after padding on the right: set `padding_side="left"`'
+            message = (
+                'a decoder continues the padding on the right, not the prompt: set `padding_side="left"`'
+            )
             yield Suspicion(call, message, ((encoding, "the batch is padded here"),))
 
 

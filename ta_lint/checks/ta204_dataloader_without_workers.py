@@ -22,7 +22,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if loader.given("dataset") is not None and not _costs_nothing(loader, module):
             given = "without `num_workers`" if workers is None else "with `num_workers=0`"
-            yield Suspicion(loader.call, f"`DataLoader` {given} loads every batch in the training process")
+            yield Suspicion(
+                loader.call, f"`DataLoader` {given} makes training wait for each batch: set `num_workers`"
+            )
 
 
 def _costs_nothing(loader: LoaderCall, module: FileFacts) -> bool:

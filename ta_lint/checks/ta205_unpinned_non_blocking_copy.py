@@ -25,7 +25,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if loaders and all(_is_unpinned(loader, module) for loader in loaders):
             copies.setdefault(loaders, []).append(call)
     for loaders, calls in copies.items():
-        message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
+        message = (
+            "the copy of this batch blocks despite `non_blocking=True`: set `pin_memory=True` on the loader"
+        )
         made = tuple((loader.call, "the loader is made here") for loader in loaders)
         others = tuple((call, "so does this copy") for call in calls[1:])
         yield Suspicion(calls[0], message, related=made + others, fix=_fix(loaders, module))

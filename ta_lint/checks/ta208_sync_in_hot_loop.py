@@ -36,7 +36,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             seen.add(call)
             name = _waits_for(call, losses, module)
             if name is not None:
-                yield Suspicion(call, f"`{module.code(call)}` waits in every step until `{name}` is computed")
+                yield Suspicion(
+                    call,
+                    f"`{module.code(call)}` stalls the device in every step: keep it a tensor, read it every few steps",
+                )
 
 
 def _losses(loop: TrainingLoop, module: FileFacts) -> set[str]:

@@ -38,7 +38,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and _is_evaluated(name, module)
         ):
             seen.add(name)
-            yield Suspicion(call, f"`{name}` is run for batch after batch, and this file never compiles it")
+            yield Suspicion(
+                call, f"`{name}` runs uncompiled on every batch: `torch.compile` may make it faster"
+            )
 
 
 def _is_evaluated(name: str, module: FileFacts) -> bool:

@@ -40,7 +40,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         ):
             continue
         if _is_the_only_way(module, backward, loops[0]) and _is_built_anew(module, backward, loops[0]):
-            message = f"`{module.code(backward)}` keeps a graph that nothing goes through again"
+            message = (
+                f"`{module.code(backward)}` keeps a graph that is not used again: leave `retain_graph` out"
+            )
             fix = ProposedFix("let the graph go", (remove_argument(backward, kept),))
             yield Suspicion(
                 backward, message, related=((loops[0], "each pass builds its graph anew"),), fix=fix

@@ -32,8 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if autocast is None or _scales(module):
             continue
         message = (
-            f"`{module.code(backward.call)}` of a loss in float16 without a gradient scaler: "
-            "small gradients become zero"
+            f"small gradients of float16 become zero at `{module.code(backward.call)}`: use a `GradScaler`"
         )
         yield Suspicion(backward.call, message, ((autocast, "what is computed here is in float16"),))
 

@@ -59,7 +59,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if all(_only_launches(node, module, _DEEP) for node in timed.body):
             code = module.code(operation)
-            message = f"`{code}` is the time to launch the work: nothing waits for the device before the clock is read"
+            message = f"`{code}` misses the time of the device: call `torch.cuda.synchronize()` before reading the clock"
             yield Suspicion(
                 operation, message, ((timed.first, "the clock begins here"),), _fix(timed, module)
             )

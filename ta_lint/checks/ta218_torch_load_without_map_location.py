@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         source = argument(call, "f", 0)
         if source is None or _is_buffer(source, module):
             continue
-        message = f"`{module.code(call.func)}` puts tensors on the device that they were saved from; give it `map_location`"
+        message = f"`{module.code(call.func)}` puts tensors on the device they were saved from, which may be missing: give it `map_location`"
         added = add_argument(call, 'map_location="cpu"')
         fix = ProposedFix("load to the CPU", (added,)) if added is not None else None
         yield Suspicion(call, message, fix=fix)

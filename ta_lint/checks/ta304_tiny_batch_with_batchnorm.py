@@ -35,7 +35,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         size, loader = _batch(call, module)
         if size is not None and size < _TOO_FEW:
             vectors = f"{size} vectors" if size > 1 else "a single vector"
-            message = f"batch norm in `{module.code(call.func)}` takes its statistics from {vectors}"
+            message = f"batch norm is noisy, as `{module.code(call.func)}` gives it {vectors}: use larger batches or group norm"
             related = ((loader.call, "the loader is made here"),) if loader is not None else ()
             yield Suspicion(call, message, related=related)
 

@@ -48,7 +48,9 @@ def _suspicions(module: FileFacts) -> Iterator[Suspicion]:
             drawn = _draw(name, methods["__getitem__"], module) if name is not None else None
             if name is None or drawn is None or _is_set_again(name, klass, methods["__init__"], module):
                 continue
-            message = f"each worker copies `self.{name}`, so all workers draw the same random numbers"
+            message = (
+                f"workers draw the same random numbers from copies of `self.{name}`: build it in each worker"
+            )
             yield Suspicion(assign, message, related=((drawn, "the numbers are drawn here, in the workers"),))
 
 

@@ -21,7 +21,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for parameter in ("sampler", "batch_sampler"):
             given = loader.given(parameter)
             if given is not None and _may_be_sampler(given, module):
-                message = f"`shuffle=True` with `{parameter}` raises: the sampler already sets the order"
+                message = f"`shuffle=True` with `{parameter}` raises: leave out `shuffle`, as the sampler sets the order"
                 yield Suspicion(loader.call, message, fix=_fix(loader, shuffle))
 
 

@@ -50,13 +50,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         sides = (difference.left, difference.right)
         spread = [other for one, other in (sides, sides[::-1]) if _spread(one, other, module)]
         if spread and not _is_computed(spread[0], module):
-            message = "the output `[N, 1]` and the target `[N]` are broadcast to `[N, N]`"
+            message = "the output `[N, 1]` and the target `[N]` are broadcast to `[N, N]`: squeeze the output"
             yield Suspicion(difference, message)
     for difference in _averaged(module):
         sides = (difference.left, difference.right)
         if any(_spread(one, other, module) for one, other in (sides, sides[::-1])):
             yield Suspicion(
-                difference, "`[N, 1]` and `[N]` are broadcast to `[N, N]`, and the mean is taken of that"
+                difference,
+                "the mean is over all pairs, as `[N, 1]` and `[N]` broadcast to `[N, N]`: give both one shape",
             )
 
 

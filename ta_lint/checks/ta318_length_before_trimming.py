@@ -26,7 +26,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         name, dimension = counted
         cut = _cut(module, statement, name, dimension)
         if cut is not None and any(_bounds(module, use) for use in _uses(module, target, cut)):
-            message = f"`{target.value}` counts `{name.value}` as it was before it is cut"
+            message = (
+                f"`{target.value}` is the length of `{name.value}` before it is cut: count after the cut"
+            )
             yield Suspicion(statement, message, ((cut, f"`{name.value}` is cut here"),))
 
 

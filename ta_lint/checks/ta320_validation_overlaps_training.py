@@ -31,7 +31,7 @@ def _loaders(module: FileFacts) -> Iterator[Suspicion]:
         for other in trained:
             dataset, shared = loader.given("dataset"), other.given("dataset")
             if dataset is not None and shared is not None and _is_same(dataset, shared, module):
-                message = f"this evaluates on `{module.code(dataset)}`, which is also the training data"
+                message = f"this evaluates on `{module.code(dataset)}`, which is also the training data: use held-out data"
                 yield Suspicion(loader.call, message, ((other.call, "the loader that trains"),))
                 break
 
@@ -42,7 +42,8 @@ def _trainers(module: FileFacts) -> Iterator[Suspicion]:
         train, evaluated = argument(call, "train_dataset"), argument(call, "eval_dataset")
         if train is not None and evaluated is not None and _is_same(train, evaluated, module):
             yield Suspicion(
-                call, f"this evaluates on `{module.code(evaluated)}`, which is also the training data"
+                call,
+                f"this evaluates on `{module.code(evaluated)}`, which is also the training data: use held-out data",
             )
 
 

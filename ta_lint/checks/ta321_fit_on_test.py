@@ -35,7 +35,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and _is_of(other.args[0].value, is_for_training, 0, module)
         ]
         if before:
-            message = f"this fits a new scaling to `{module.code(given)}`: use `transform` with that of the training data"
+            message = f"`{module.code(given)}` is scaled by its own statistics: use `transform` of the scaler fitted to training data"
             related = ((before[-1], "fitted to the training part here"),)
             yield Suspicion(call, message, related, _fix(call, before[-1]))
 

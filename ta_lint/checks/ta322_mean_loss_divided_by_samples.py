@@ -23,8 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not means or not all(means):
             continue
         message = (
-            f"`{module.code(total)}` sums batch means but divides by the number of samples: "
-            "it is too small by the batch size"
+            f"`{module.code(total)}` is too small: divide the sum of batch means by the number of batches"
         )
         yield Suspicion(
             node, message, ((added[0], "the mean of a batch is added"),), _fix(divisor, loader, module)

@@ -19,9 +19,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         loop = _trained_over(cycle, module)
         if loop is not None:
-            message = (
-                "`cycle` replays the batches of the first epoch from memory: they are never shuffled again"
-            )
+            message = "`cycle` replays the first epoch from memory and never shuffles again: restart the loader instead"
             yield Suspicion(cycle, message, ((loop, "the training loop"),))
 
 

@@ -46,13 +46,13 @@ def _harm(begun: cst.Call, module: FileFacts) -> str | None:
     """What a new iterator for each batch does; None if the call makes none of a loader, or one that may go on for ever."""
     if called_name(begun) != "iter" or len(begun.args) != 1:
         restarts = _goes_over_what_it_is_given(module.calls.callee(begun), module)
-        return "it gives the first batch of a pass, and epochs are lost" if restarts else None
+        return "epochs are lost: keep the iterator" if restarts else None
     loaders = module.loaders.behind(begun.args[0].value)
     if not loaders or not all(_has_epochs(loader, module) for loader in loaders):
         return None
     if all(module.loaders.shuffles(loader) is False for loader in loaders):
-        return "each step trains on the first batch"
-    return "its workers start for each batch, and epochs are lost"
+        return "each trains on the first batch: keep it"
+    return "workers restart, epochs are lost: keep it"
 
 
 def _goes_over_what_it_is_given(function: cst.FunctionDef | None, module: FileFacts) -> bool:

@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 name = assigned.value
                 done = "decides by it" if decisions else "reports it"
                 message = (
-                    f"`{name}` is the loss of the last batch, and this {done} as if it were that of the epoch"
+                    f"`{name}` is the loss of the last batch only, and this {done}: average it over the epoch"
                 )
                 related = ((assigned, "each batch replaces the one before"),)
                 yield Suspicion(use, message, related, is_note=not decisions)

@@ -43,7 +43,7 @@ def _metrics(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             after = [one for one in uses.get(_GATHERS, []) if _is_in_batches(one, epochs, computing, module)]
             if after:
-                message = f"`{module.code(computing.value)}` is never reset, so it covers all epochs so far"
+                message = f"`{module.code(computing.value)}` is never reset and covers all epochs so far: call `reset()` in each"
                 yield Suspicion(made, message, ((after[0], "it gathers here"), (computing, "computed here")))
                 break
 
@@ -70,9 +70,7 @@ def _sums(module: FileFacts) -> Iterator[Suspicion]:
         for division in _divisions(total, batches, around[0], module):
             if division not in reported:
                 reported.add(division)
-                message = (
-                    f"`{total.value}` is never reset: it sums all epochs but is divided by the size of one"
-                )
+                message = f"`{total.value}` sums all epochs but is divided by the size of one: reset it in each epoch"
                 yield Suspicion(
                     division, message, ((added, "added here"), (bound[0], "set here, before all epochs"))
                 )

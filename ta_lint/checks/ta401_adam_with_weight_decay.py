@@ -21,7 +21,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         decay = argument(call, "weight_decay", _WEIGHT_DECAY)
         if decay is not None and (value := module.number(decay)):
-            message = f"`Adam` with `weight_decay={value:g}` scales the decay by the adaptive step; `AdamW` does not"
+            message = (
+                f"`Adam` with `weight_decay={value:g}` scales the decay by the adaptive step: use `AdamW`"
+            )
             yield Suspicion(call, message, fix=_with_adamw(call, module))
 
 

@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         missed = _missed_by_name(optimizer, module)
         if missed is not None:
             name, test = missed
-            message = f"the group without weight decay misses norm weights: its names do not fit `{name}`"
+            message = f"the group without weight decay misses norm weights, as names do not fit `{name}`: test the layer"
             yield Suspicion(optimizer.call, message, related=((test, "the names are compared here"),))
 
 

@@ -19,7 +19,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         embedding = _decayed_embedding(optimizer, module)
         if embedding is not None:
             related = ((embedding, "an embedding of the model"),)
-            yield Suspicion(optimizer.call, "weight decay also shrinks embeddings", related)
+            yield Suspicion(
+                optimizer.call,
+                "weight decay also shrinks embeddings, even of absent tokens: leave them out of it",
+                related,
+            )
 
 
 def _decayed_embedding(optimizer: OptimizerCall, module: FileFacts) -> cst.Call | None:

@@ -17,7 +17,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, output in losses:
         if output.is_probability:
             message = (
-                f"cross entropy applies softmax to its input, which is already the output of `{output.name}`"
+                f"cross entropy applies softmax again to the output of `{output.name}`: give it the logits"
             )
             applied = f"`{output.name}` is applied here"
             yield Suspicion(

@@ -16,9 +16,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     losses = module.loss_inputs("torch.nn.NLLLoss", "torch.nn.functional.nll_loss")
     for call, output in losses:
         if not output.is_logarithm:
-            message = (
-                f"the negative log likelihood expects log-probabilities but gets the output of {output.is_of}"
-            )
+            message = f"`nll_loss` expects log-probabilities but gets the output of {output.is_of}: use `log_softmax`"
             made = ((output.node, "that output is made here"),)
             yield Suspicion(call, message, related=made, fix=_with_logarithms(output, call, module))
 

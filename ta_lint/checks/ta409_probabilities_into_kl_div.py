@@ -10,5 +10,7 @@ KEYWORDS = (("kl_div", "KLDivLoss"),)
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, output in module.loss_inputs("torch.nn.KLDivLoss", "torch.nn.functional.kl_div"):
         if not output.is_logarithm:
-            message = f"`kl_div` expects log-probabilities but gets the output of {output.is_of}"
+            message = (
+                f"`kl_div` expects log-probabilities but gets the output of {output.is_of}: use `log_softmax`"
+            )
             yield Suspicion(call, message, related=((output.node, "that output is made here"),))

@@ -39,7 +39,7 @@ def _of_forward(module: FileFacts, klass: cst.ClassDef) -> list[cst.FunctionDef]
 
 def _message(method: str, layer: str) -> str:
     if layer.endswith(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")):
-        return f"`{method}` builds a new `{layer}` in every call, which drops values in evaluation too"
+        return f"`{method}` builds a new `{layer}` in every call, which also drops in evaluation: build it in `__init__`"
     return f"`{method}` builds a new `{layer}` in every call, so it never learns: build it in `__init__`"
 
 

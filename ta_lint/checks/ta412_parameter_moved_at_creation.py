@@ -28,9 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         method = attribute.attr.value
         if method == "float" and (call is not attribute.value or _is_float(module, call)):
             continue
-        message = (
-            f"`.{method}()` turns the new parameter into a plain tensor, which is not registered or trained"
-        )
+        message = f"the parameter becomes a plain tensor and never trains: call `.{method}()` inside `nn.Parameter(...)`"
         fix = _fix(module, call, moved) if call is attribute.value else None
         yield Suspicion(moved, message, fix=fix)
 

@@ -126,10 +126,10 @@ def _suspicions(
         return
     if learns:
         if Fate.GONE not in fates | _fates_before(module, value):
-            message = f"`self.{name}` requires gradients and is no parameter, so no optimizer gets it"
+            message = f"`self.{name}` requires gradients but reaches no optimizer: make it an `nn.Parameter`"
             yield Suspicion(assign, message, fix=_as_parameter(module, value))
     elif Fate.CALCULATED in fates and _is_constant(module, parts):
-        message = f"`self.{name}` is not a parameter or buffer: `.to()` and `state_dict()` skip it"
+        message = f"`self.{name}` is skipped by `.to()` and `state_dict()`: register it as a buffer"
         yield Suspicion(assign, message, fix=_as_buffer(module, assign, name))
 
 

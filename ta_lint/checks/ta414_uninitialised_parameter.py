@@ -43,7 +43,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 and not _may_be_filled_elsewhere(module, klass, name)
             ):
                 yield Suspicion(
-                    assign, f"`self.{name}` is never initialised: it holds whatever was in memory"
+                    assign, f"`self.{name}` holds whatever was in memory: initialise it, as with `nn.init`"
                 )
 
 

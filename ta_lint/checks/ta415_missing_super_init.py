@@ -31,9 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if module.tree.home(assign) is init
         ]
         if first is None and sets and not _is_elsewhere(module, init):
-            message = (
-                f"`{klass.name.value}.__init__` does not call `super().__init__()`, so it fails as a module"
-            )
+            message = f"`{klass.name.value}.__init__` raises or is no proper module: call `super().__init__()` first"
             yield Suspicion(init.name, message, fix=_fix(module, klass, init))
         elif first is not None:
             for name, assign in sets:
@@ -44,7 +42,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     and module.kind(assign.value) in (Kind.MODULE, Kind.PARAMETER)
                 ):
                     yield Suspicion(
-                        assign, f"`self.{name}` is a layer or parameter, set before `super().__init__()`"
+                        assign,
+                        f"setting the layer or parameter `self.{name}` raises here: call `super().__init__()` before",
                     )
 
 

@@ -26,4 +26,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             when = "nothing, not even in training" if function["alpha"] else "also in evaluation"
             edit = add_argument(call, "training=self.training") if in_module else None
             fix = ProposedFix("drop in training alone", (edit,)) if edit is not None else None
-            yield Suspicion(call, f"`{function[1]}` without `training` drops {when}", fix=fix)
+            yield Suspicion(
+                call,
+                f"`{function[1]}` without `training` drops {when}: pass `training=self.training`",
+                fix=fix,
+            )

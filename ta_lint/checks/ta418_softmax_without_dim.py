@@ -19,5 +19,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if dim is None or is_name(dim, "None"):
             name = module.code(call.func)
             yield Suspicion(
-                call, f"`{name}` without `dim` takes dimension 0 of 1- and 3-dimensional input, else 1"
+                call,
+                f"`{name}` without `dim` takes dimension 0 of 1- and 3-dimensional input, else 1: name `dim`",
             )

@@ -23,14 +23,22 @@ _HOLDERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for product in module.tree.all(cst.BinaryOperation):
         if isinstance(product.operator, cst.Multiply) and (layer := _repeated(module, product)) is not None:
-            message = f"this repeats one `{layer}`: all copies share the same weights"
+            message = (
+                f"this repeats one `{layer}`, so all copies share weights: build each in a comprehension"
+            )
             yield Suspicion(product, message, fix=_fix(module, product))
     for listed in module.tree.all(cst.ListComp, cst.GeneratorExp):
         if (layer := _of_one(module, listed)) is not None:
-            yield Suspicion(listed, f"this repeats one `{layer}`: all copies share the same weights")
+            yield Suspicion(
+                listed,
+                f"this repeats one `{layer}`, so all copies share weights: build each in a comprehension",
+            )
     for call in module.tree.all(cst.Call):
         if (layer := _given_again(module, call) or _of_repeat(module, call)) is not None:
-            yield Suspicion(call, f"this repeats one `{layer}`: all copies share the same weights")
+            yield Suspicion(
+                call,
+                f"this repeats one `{layer}`, so all copies share weights: build each in a comprehension",
+            )
 
 
 def _given_again(module: FileFacts, call: cst.Call) -> str | None:

@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if sizes is None or groups is None or _keeps_order(groups, sizes.names):
             continue
         was = ", ".join(sizes.names)
-        message = f"`{module.code(call)}` of `[{was}]` changes the sizes but not the order of the values"
+        message = f"`{module.code(call)}` of `[{was}]` mixes the dimensions, as values keep their order: use `permute`"
         yield Suspicion(
             call,
             message,

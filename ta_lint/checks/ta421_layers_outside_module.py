@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         ]
         if layers and not _handles(module, klass):
             assign, layer = layers[0]
-            message = f"`{klass.name.value}` has layers and a `forward`, but does not derive from `nn.Module`"
+            message = f"`{klass.name.value}` never registers its layers, so they have no parameters to train: derive it from `nn.Module`"
             yield Suspicion(klass.name, message, related=((assign, f"`{layer}` is made here"),))
 
 

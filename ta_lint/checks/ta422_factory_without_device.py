@@ -65,7 +65,7 @@ def _suspicions(module: FileFacts) -> Iterator[Suspicion]:
             met = _meets(use, inputs.get(id(home), []), module)
             if met is not None:
                 what, name = met
-                message = f"`{module.code(call.func)}` makes a tensor on the default device, and `{what}` may be on another"
+                message = f"`{module.code(call.func)}` makes a tensor on the default device: pass the device of `{what}`"
                 here = home is module.tree.home(call)
                 yield Suspicion(call, message, fix=_fix(call, name, module) if here else None)
                 break

@@ -28,7 +28,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if receiver is None or not (_is_in_forward(call, module) or _is_of_a_batch(receiver, module)):
             continue
         if _has_batch(receiver, module) and not _is_harmless(call, module):
-            yield Suspicion(call, f"`{module.code(call)}` also drops the batch dimension of a batch of one")
+            yield Suspicion(
+                call,
+                f"`{module.code(call)}` also drops the batch dimension of a batch of one: name the `dim`",
+            )
 
 
 def _is_in_forward(call: cst.Call, module: FileFacts) -> bool:

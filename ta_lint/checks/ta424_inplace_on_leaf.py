@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and not _is_expected(module, node)
             and not _switches(module, node)
         ):
-            message = f"`{module.code(node)}` changes `{module.code(leaf)}` in place, a leaf that requires a gradient"
+            message = f"`{module.code(node)}` changes `{module.code(leaf)}` in place, which raises for a leaf with a gradient: use `no_grad()`"
             yield Suspicion(node, message, related=((made, _said(made, module)),))
 
 

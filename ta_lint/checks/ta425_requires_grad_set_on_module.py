@@ -24,7 +24,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 and _is_module(target.value, module)
                 and not _is_read(target, module)
             ):
-                message = f"`{module.code(target.value)}` is a module: setting its `requires_grad` does not reach its parameters"
+                message = f"`{module.code(target.value)}` stays as it was, as its parameters ignore the module's attribute: use `requires_grad_()`"
                 code = f"{module.verbatim(target.value)}.requires_grad_({module.verbatim(statement.value)})"
                 fix = (
                     ProposedFix("call `requires_grad_`", (replace(statement, code),))
@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         receiver = _set_by_name(call, module)
         if receiver is not None and _is_module(receiver, module):
-            message = f"`{module.code(receiver)}` is a module: setting its `requires_grad` does not reach its parameters"
+            message = f"`{module.code(receiver)}` stays as it was, as its parameters ignore the module's attribute: use `requires_grad_()`"
             yield Suspicion(call, message)
 
 

@@ -38,7 +38,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             trained = _trained(optimizer, variable, change, module)
             if trained is not None:
                 related = ((optimizer.call, "the optimizer is built here"), (trained, "and goes on here"))
-                yield Suspicion(change.node, f"{change.what}, and `{variable}` was built before", related)
+                yield Suspicion(
+                    change.node, f"{change.what} that `{variable}` does not have: build it after", related
+                )
 
 
 def _variable(optimizer: OptimizerCall, module: FileFacts) -> str | None:

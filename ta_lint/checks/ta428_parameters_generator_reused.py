@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         first, second = pair
         when = "in the next pass of the loop" if first is second else "when it comes here"
-        message = f"`{module.code(target)}` is a generator, and empty {when}: it has been consumed"
+        message = f"`{module.code(target)}` is a generator and empty {when}: make a list of it"
         related: tuple[tuple[Node, str], ...] = ((statement, "the generator is made here"),)
         if first is not second:
             related += ((first, "and consumed here"),)

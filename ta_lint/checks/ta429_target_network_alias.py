@@ -30,8 +30,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if alias is not None and alias not in reported:
                 reported.add(alias)
                 message = (
-                    f"`{module.code(target)}` is `{module.code(source)}` itself and no copy, "
-                    f"so that `{module.code(call)}` changes nothing"
+                    f"`{module.code(target)}` is `{module.code(source)}` itself, "
+                    f"so `{module.code(call)}` changes nothing: use `deepcopy`"
                 )
                 yield Suspicion(
                     module.tree.statement(alias),

@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if evidence is not None:
             seen.add(made)
             name = module.code(made.func)
-            message = f"`{name}` without `batch_first=True` reads the batch dimension as time"
+            message = f"`{name}` reads the batch dimension as time: set `batch_first=True`"
             yield Suspicion(made, message, related=(evidence,), fix=_fix(made))
 
 

@@ -18,7 +18,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if module.kind(receiver) not in (Kind.MODULE, Kind.CRITERION) or _is_class(receiver, module):
             continue
         if not _has_own_call(receiver, module):
-            message = f"`{module.code(call.func)}` skips the hooks that `{module.code(receiver)}()` runs"
+            message = f"`{module.code(call.func)}` skips hooks: call `{module.code(receiver)}()` itself"
             fix = ProposedFix("call the module", unwrap(call.func, receiver))
             yield Suspicion(call, message, fix=fix)
 

@@ -46,9 +46,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         used = _goes_back(target, path, module)
         if used is not None:
-            message = (
-                f"no optimizer has the parameters of `{path}`, so it never learns although the loss uses it"
-            )
+            message = f"`{path}` never learns, as no optimizer has its parameters: add them to the optimizer"
             related = ((beside[0].call, "an optimizer of others"), (used, "the loss comes from here"))
             yield Suspicion(statement, message, related)
 

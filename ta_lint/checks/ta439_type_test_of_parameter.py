@@ -24,9 +24,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         target = loop.target.elements[-1].value if isinstance(loop.target, cst.Tuple) else loop.target
         asked = call.args[0].value.value
         if isinstance(target, cst.Name) and target.value == asked and _are_layers(module, call.args[1].value):
-            message = (
-                f"`{module.code(call)}` is never true: what `{module.code(loop.iter)}` gives are tensors"
-            )
+            message = f"`{module.code(call)}` is never true, as `{module.code(loop.iter)}` gives tensors: loop over `modules()`"
             yield Suspicion(call, message, ((loop.iter, "the parameters"),), fix=_fix(loop))
 
 

@@ -14,5 +14,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if cut is None or not cut.steps or cut.node in seen:
             continue
         seen.add(cut.node)
-        message = f"`{module.code(cut.node)}` has no gradient or a zero one, and the whole loss depends on it"
+        message = (
+            f"`{module.code(cut.node)}` gives the loss no gradient, so nothing trains: use a smooth function"
+        )
         yield Suspicion(cut.node, message, related=((loss.call, "the backward pass starts here"),))

@@ -24,9 +24,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         forward = gradient.unrecorded if gradient.cut is None and not gradient.by_name else None
         if forward is None or _asks_for_gradient(module, loss.call):
             continue
-        message = (
-            f"`{module.code(loss.call)}` has no graph: `{module.code(forward)}` is computed without gradient"
-        )
+        message = f"`{module.code(loss.call)}` raises, as no graph is recorded: take `{module.code(forward)}` out of `no_grad`"
         decision = module.recording.around(forward)
         related: tuple[tuple[Node, str], ...] = ((forward, "computed here"),)
         if decision is not None and isinstance(decision.node, cst.With):

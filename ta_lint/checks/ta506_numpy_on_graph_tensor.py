@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         else:
             continue
         if module.gradients.of(tensor).flow is Flow.YES and module.gradients.is_on(call):
-            message = f"`{module.code(call)}` raises, as `{module.code(tensor)}` requires a gradient"
+            message = f"`{module.code(call)}` raises, as `{module.code(tensor)}` requires a gradient: call `detach()` first"
             yield Suspicion(call, message, fix=ProposedFix("detach it first", edits))
 
 

@@ -42,9 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         tensor = _tensor(module, call)
         if tensor is not None and not _is_made_here(module, tensor) and not _waits(module, call):
-            message = (
-                f"`{module.code(call)}` leaves `{module.code(tensor)}` unchanged, and its result is dropped"
-            )
+            message = f"`{module.code(call)}` leaves `{module.code(tensor)}` unchanged: assign its result"
             yield Suspicion(call, message, fix=_fix(module, call, tensor))
 
 

@@ -44,7 +44,7 @@ def _suspicion(node: Node, function: str) -> Suspicion:
     result = _RESULTS[function]
     return Suspicion(
         node,
-        f"`{function}` over the one output of a layer is {result} for every sample: nothing depends on the input",
+        f"`{function}` over the one output of a layer is {result} for every sample: use `sigmoid`, or two outputs",
     )
 
 

@@ -26,9 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if output.name not in _FUNCTIONS or output.node in seen or not _is_over_the_first(output, module):
             continue
         seen.add(output.node)
-        message = (
-            f"`{output.name}` over dimension 0 normalises over the batch: each output depends on the others"
-        )
+        message = f"`{output.name}` over dimension 0 mixes the samples of the batch: use `dim=1`"
         if module.is_here(output.node):
             yield Suspicion(output.node, message, ((use, "the classes are along dimension 1 here"),))
         else:

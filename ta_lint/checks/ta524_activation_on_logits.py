@@ -22,7 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, output in _logits(module):
         if output.name == "relu":
             message = (
-                "the scores are the output of `relu`: no class can score below 0, and some get no gradient"
+                "`relu` keeps scores from going below 0 and cuts gradients: leave it out after the last layer"
             )
             yield Suspicion(call, message, ((output.node, "`relu` is applied here"),))
 

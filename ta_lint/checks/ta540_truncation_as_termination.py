@@ -35,7 +35,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         mask = _mask(module)
         if mask is not None:
             related = ((mask, "what it masks"),) if module.is_here(mask) else ()
-            yield Suspicion(flag, "a time limit is learnt as the end of the episode", related)
+            yield Suspicion(
+                flag, "states cut off by a time limit count as worth zero: mask by `terminated` only", related
+            )
 
 
 # -- the flag -------------------------------------------------------------------------------------------------

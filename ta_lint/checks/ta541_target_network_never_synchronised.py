@@ -48,7 +48,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             "gamma", "GAMMA", "discount", "DISCOUNT"
         ):  # others learn from a frozen twin on purpose
             name, online = module.code(target.variable), module.code(target.online)
-            message = f"`{name}` never follows `{online}`: nothing copies the one into the other"
+            message = f"`{name}` never follows `{online}`: copy the weights over with `load_state_dict`"
             yield Suspicion(target.made, message, ((called[0], "it gives targets here"),))
 
 

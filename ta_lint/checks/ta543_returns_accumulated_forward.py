@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         put = _put(module, loop, dotted(variable))
         if put is None or not _are_rewards(module, loop, reward[0]) or _turns(module, loop, put):
             continue
-        message = f"`{module.code(one.total)}` sums the rewards forwards: a return is the sum of the rewards that follow"
+        message = f"`{module.code(one.total)}` sums past rewards, but a return sums those to come: use `reversed(rewards)`"
         yield Suspicion(loop.iter, message, related=((one.total, "the sum"),), fix=_fix(loop, put))
 
 

@@ -33,9 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 if choice is None:
                     continue
                 reported.add(use)
-                message = (
-                    f"the action at the next state is chosen from the current one, by `{module.code(choice)}`"
-                )
+                message = f"`{module.code(choice)}` chooses the next action from the current state: give it the next state"
                 yield Suspicion(use, message, ((choice, "chosen here"),), _fix(module, use, choice))
 
 

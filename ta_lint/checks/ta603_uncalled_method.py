@@ -48,7 +48,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and not _is_probe(statement, module)
             and not module.is_shown(statement)
         ):
-            message = f"`{module.code(value)}` is not called, so the statement does nothing"
+            message = f"`{module.code(value)}` is not called and does nothing: add `()`"
             yield Suspicion(value, message, fix=_called(value, module))
 
 

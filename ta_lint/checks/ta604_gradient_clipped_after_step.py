@@ -32,9 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         steps = [_step_before(path, index) for path, index in paths]
         if steps and None not in steps and steps[0] is not None:
             step = steps[0]
-            message = (
-                f"`{code}` comes after `{module.code(step.call)}`, which already used the unclipped gradients"
-            )
+            message = f"`{code}` comes after `{module.code(step.call)}`, which used unclipped gradients: clip before"
             related = ((step.place, "the step that it should come before"),)
             yield Suspicion(clip.call, message, related, _fix(module, clip, step, Side.START))
             continue

@@ -40,12 +40,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         backward = _scaled_backward(module, step) if step.scaler is None else None
         if backward is not None and backward.scaler is not None:
             scaler = module.code(backward.scaler)
-            message = f"`{module.code(step.call)}` steps without `{scaler}`, which has scaled the gradients"
+            message = f"`{module.code(step.call)}` steps on scaled gradients: use `{scaler}.step(...)`"
             related = ((backward.place, "the loss is scaled here"),)
             yield Suspicion(step.call, message, related, _step_fix(module, step, backward))
         elif step.scaler is not None and _is_never_updated(module, step, step.scaler):
             scaler = module.code(step.scaler)
-            message = f"`{scaler}.update()` is missing, so the second step raises"
+            message = f"the second `{scaler}.step` raises an error: call `{scaler}.update()` after each step"
             yield Suspicion(step.call, message, fix=_update_fix(module, step))
 
 

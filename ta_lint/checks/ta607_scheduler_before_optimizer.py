@@ -1,4 +1,4 @@
-"""TA607: a learning rate scheduler steps before the optimizer, so the first learning rate is skipped."""
+"""TA607: a learning rate scheduler steps before the optimizer, which skips the first learning rate: swap them."""
 
 from collections.abc import Iterator
 
@@ -26,9 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         step = _step_after(module, schedule)
         if step is not None:
             code = module.code(schedule.call)
-            message = (
-                f"`{code}` comes before `{module.code(step.call)}`, so the first learning rate is skipped"
-            )
+            message = f"`{code}` comes before `{module.code(step.call)}`, which skips the first learning rate: swap them"
             edits = (
                 move(module.tree, module.places, schedule.call, step.place, Side.END) if not step.via else ()
             )

@@ -45,10 +45,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         code = module.code(schedule.call)
         if (count := _batch_count(module, made)) is not None and _is_per_epoch(module, schedule, around[0]):
-            message = f"`{code}` runs once per epoch, but `{module.code(count)}` counts batches"
+            message = f"`{code}` runs per epoch, but `{module.code(count)}` counts batches: step it per batch"
             yield Suspicion(schedule.call, message, ((made, "the schedule is laid out here"),))
         elif (length := _epoch_count(module, made, around)) and _is_per_batch(module, schedule, around):
-            message = f"`{code}` runs once per batch, but `{module.code(length)}` counts epochs"
+            message = f"`{code}` runs per batch, but `{module.code(length)}` counts epochs: step it per epoch"
             yield Suspicion(schedule.call, message, ((made, "the schedule is laid out here"),))
 
 

@@ -32,7 +32,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if plain(accumulation.count) == "1" or _is_divided(module, accumulation):
             continue
         count = module.code(accumulation.count)
-        message = f"gradients of `{count}` batches are summed, but the loss is not divided by `{count}`"
+        message = (
+            f"gradients of `{count}` batches are summed: divide the loss by `{count}` to keep the step size"
+        )
         related = ((accumulation.guard, "the step comes once for all of them"),)
         yield Suspicion(accumulation.backwards[0].call, message, related, _fix(module, accumulation))
 

@@ -28,7 +28,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         target = compared.comparisons[0]
         sets = isinstance(target.operator, cst.Equal) and _is_settable(compared.left)
         if sets and not module.is_shown(statement):
-            message = f"`{module.code(compared.left)}` is compared, not set: the statement does nothing; did you mean `=`?"
+            message = (
+                f"`{module.code(compared.left)}` is compared, not set, which does nothing; did you mean `=`?"
+            )
             yield Suspicion(compared, message, fix=_fix(module, compared, target))
 
 

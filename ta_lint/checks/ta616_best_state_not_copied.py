@@ -52,9 +52,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         kept = _kept(module, call)
         if kept is not None and (_outlives_training(module, kept) or _is_restored_by_its_class(module, kept)):
             target = module.code(kept.target)
-            message = (
-                f"`{target}` refers to the live parameters of `{kept.model}`, which further training changes"
-            )
+            message = f"`{target}` changes as `{kept.model}` trains on: keep a `deepcopy` of its state"
             yield Suspicion(kept.statement, message, fix=_copied(call, module))
 
 

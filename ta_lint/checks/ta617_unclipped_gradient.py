@@ -16,5 +16,5 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     for loop in module.training_loops:
         step = loop.steps[0].call
-        message = f"`{module.code(step)}` follows gradients of any size: nothing in this file clips them"
+        message = f"`{module.code(step)}` follows gradients of any size: clip them before"
         yield Suspicion(step, message, related=tuple((repeat, "the loop") for repeat in loop.loops))

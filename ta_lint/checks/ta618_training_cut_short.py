@@ -48,7 +48,10 @@ def _floors(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
         ):
             continue
         if _is_whole(module, length.args[0].value, floor.right):
-            yield bound, f"`{module.code(floor)}` rounds down, and the last batch of each epoch is left out"
+            yield (
+                bound,
+                f"`{module.code(floor)}` rounds down, and the last batch of each epoch is left out: round the number of batches up",
+            )
 
 
 def _bound(module: FileFacts, loop: Loop) -> cst.BaseExpression | None:

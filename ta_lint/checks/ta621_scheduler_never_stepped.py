@@ -28,7 +28,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue  # made for its effect on the rate, or to see whether it raises
         uses = module.whereabouts.uses(call)
         if uses is not None and uses.keys() <= _READ and not _is_for_others(call, module):
-            yield Suspicion(call, "the schedule is never stepped, so the learning rate never changes")
+            yield Suspicion(
+                call, "the schedule is never stepped, so the learning rate never changes: call its `step()`"
+            )
 
 
 def _is_for_others(schedule: cst.Call, module: FileFacts) -> bool:

@@ -1,4 +1,4 @@
-"""TA623: a schedule counts batches, but is stepped once for several of them."""
+"""TA623: a schedule counts batches, but is stepped once for several: divide its length."""
 
 from collections.abc import Iterator
 
@@ -31,12 +31,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         reported.add(made)
         code = module.code(length)
         if counted and all(is_for_evaluation(name) for name in counted):
-            message = f"`{code}` counts the batches of the evaluation, but the schedule steps in training"
+            message = f"`{code}` counts evaluation batches, but the schedule trains: use the training loader"
             yield Suspicion(made, message, ((schedule.call, "it steps here"),))
         elif (
             counted and _is_product(length, module) and (guard := _guard(schedule, loop, module)) is not None
         ):
-            message = f"`{code}` counts batches, but the schedule steps once for several of them"
+            message = f"`{code}` counts batches, but the schedule steps once for several: divide it"
             yield Suspicion(made, message, ((schedule.call, "it steps here"), (guard, "once for several")))
 
 

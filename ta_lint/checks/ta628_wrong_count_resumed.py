@@ -25,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         for key, value in saved.entries.items():
             if _COUNT.fullmatch(key) and not _is_state(value) and not _is_read(module, key):
-                message = f"`{key}` is saved and never read back: a resumed run counts from the start"
+                message = f"`{key}` is saved and never read back, so a resumed run starts at 0: read it"
                 yield Suspicion(value, message)
 
 

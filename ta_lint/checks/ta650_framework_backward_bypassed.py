@@ -81,7 +81,7 @@ def _is_of_prepared(call: cst.Call, module: FileFacts) -> bool:
 
 def _bypassed(call: cst.Call, prepared: PrepareCall, module: FileFacts) -> Suspicion:
     name = _name(prepared, module)
-    message = f"`{module.code(call.func)}()` goes past `{name}.backward`, which {_DOES[prepared.preparer]}"
+    message = f"`{module.code(call.func)}()` skips what `{name}.backward` does: it {_DOES[prepared.preparer]}"
     related = ((prepared.call, "prepared here"),)
     is_note = prepared.preparer is Preparer.DEEPSPEED  # its newest releases follow torch's `backward`
     return Suspicion(call, message, related, _fix(call, prepared, module), is_note=is_note)
@@ -134,11 +134,11 @@ def _bare_step(event: LoopEvent, module: FileFacts) -> Suspicion | None:
     if preparer is Preparer.DEEPSPEED:
         owner = _owner(event, module)
         is_own = owner is not None and owner.preparer is Preparer.DEEPSPEED and _is_optimizer(event, module)
-        message = f"`{code}()` goes past `engine.step`, which steps after the last micro-batch"
+        message = f"`{code}()` may step after each micro-batch: call `engine.step()` instead"
         return Suspicion(event.call, message, related) if is_own else None
     if not _is_never_prepared(event, module):
         return None
-    message = f"`{code}()` steps along scaled or partial gradients: the optimizer was never prepared"
+    message = f"gradients stay scaled or partial at `{code}()`: pass the optimizer to `prepare`"
     return Suspicion(event.call, message, related)
 
 

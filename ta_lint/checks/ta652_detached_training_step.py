@@ -17,7 +17,7 @@ AROUND = (
 _CUTS = frozenset({"detach", "item", "numpy", "tolist"})
 _MAKERS = frozenset({"torch.tensor", "torch.autograd.Variable"})
 _SILENT = "nothing is trained"
-_LOUD = "Lightning's backward pass raises"
+_LOUD = "Lightning's `backward` raises"
 _DEPTH = 4  # how many operations a value is followed through
 
 

@@ -23,7 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     trained = {made: place for facts in _program(module) for made, place in _trained(facts) if made in loaded}
     for call in loaded:
         if call in trained and not module.adapters.thaws and not _is_to_evaluate(module, call):
-            message = "the adapter is loaded frozen, and trained; set `is_trainable=True`"
+            message = "the adapter is loaded frozen and never learns: set `is_trainable=True`"
             edit = set_argument(call, "is_trainable", "True", argument(call, "is_trainable"))
             fix = ProposedFix("load it to train", (edit,)) if edit is not None else None
             yield Suspicion(call, message, ((trained[call], "trained here"),), fix=fix)

@@ -31,7 +31,9 @@ def _under_accelerate(module: FileFacts) -> Iterator[Suspicion]:
         receiver = call.func.value
         for division, number in _divisions(module, call.args[0].value):
             if _is_setting_of_accelerator(module, receiver, number):
-                message = f"`backward` divides by the accumulation itself, so that `/ {module.code(number)}` does it twice"
+                message = (
+                    f"gradients are too small, as `backward` divides too: leave out `/ {module.code(number)}`"
+                )
                 yield Suspicion(call, message, _related(module, division, call))
                 break
 
@@ -66,7 +68,7 @@ def _under_lightning(module: FileFacts) -> Iterator[Suspicion]:
             ):
                 is_named = (dotted(number) or "").rpartition(".")[2] == _OF_LIGHTNING
                 if is_named or any(one is not None and _is_same(module, one, number) for one in given):
-                    message = f"Lightning divides by the accumulation itself, so that `/ {module.code(number)}` does it twice"
+                    message = f"gradients are too small, as Lightning divides too: leave out `/ {module.code(number)}`"
                     yield Suspicion(statement, message, _related(module, division, statement))
                     break
 

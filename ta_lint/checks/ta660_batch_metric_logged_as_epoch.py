@@ -58,7 +58,7 @@ def _logged(module: FileFacts, call: cst.Call, is_evaluation: bool) -> Suspicion
     given = argument(call, "value", 1) if name == "log" else argument(call, "dictionary", 0)
     for value in _values(module, given) if given is not None else ():
         if (metric := _metric(module, value)) is not None:
-            message = f"the mean of `{metric}` over batches is not that of the epoch; log the metric object"
+            message = f"the mean of `{metric}` over batches is wrong for the epoch: log the metric object"
             return Suspicion(call, message, _related(module, value, call))
     return None
 

@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             reason = _of_one_process(length, module) if made not in reported else None
             if reason is not None:
                 reported.add(made)
-                message = "a prepared schedule steps once for each process, and its length is that of one"
+                message = "a prepared schedule steps once per process and ends early: multiply its length by their number"
                 related = ((prepared.call, "prepared here"), reason)
                 yield Suspicion(made if module.is_here(made) else prepared.call, message, related)
 

@@ -30,7 +30,7 @@ def _dropped(prepared: PrepareCall, module: FileFacts) -> Suspicion | None:
     code = module.code(prepared.call.func)
     if not isinstance(module.tree.parent[prepared.call], cst.Expr) or _is_trainer(prepared, module):
         return None
-    message = f"the objects that `{code}` returns are dropped, and training goes on with the bare ones"
+    message = f"training goes on unprepared, as the result of `{code}(...)` is dropped: assign it"
     return Suspicion(prepared.call, message, fix=_fix(prepared, module))
 
 
@@ -59,13 +59,15 @@ def _taken_otherwise(prepared: PrepareCall, module: FileFacts) -> Suspicion | No
         return None
     code = module.code(prepared.call.func)
     if len(targets) != len(prepared.given):
-        message = f"`{code}` returns {len(prepared.given)} objects, and {len(targets)} names take them"
+        message = (
+            f"`{code}` returns {len(prepared.given)} objects for {len(targets)} names: give each its own name"
+        )
         return Suspicion(prepared.call, message)
     names = [dotted(target) for target in targets if target is not None]
     given = [dotted(value) if value is not None else None for value in prepared.given]
     if names == given or None in given or len(set(given)) < len(given) or set(names) != set(given):
         return None
-    return Suspicion(prepared.call, f"`{code}` returns objects in the order in which it is given them")
+    return Suspicion(prepared.call, f"names are swapped: `{code}(...)` returns objects in the order given")
 
 
 def _used_bare(prepared: PrepareCall, module: FileFacts) -> Iterator[Suspicion]:
@@ -76,7 +78,7 @@ def _used_bare(prepared: PrepareCall, module: FileFacts) -> Iterator[Suspicion]:
             is_same = {(origin.node, origin.path) for origin in module.flow.of(user).origins} == origins
             if is_same and _may_come_after(use, prepared, module):
                 name = module.code(prepared.call.func)
-                message = f"`{module.code(user)}` is the bare object, which `{name}` has wrapped"
+                message = f"`{module.code(user)}` is not prepared: use what `{name}` returned for it"
                 yield Suspicion(use, message, ((prepared.call, "wrapped here, under another name"),))
                 break
 

@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         setting = _setting(module)
         if setting is not None:
             reported.add(made)
-            message = "nothing is accumulated, as `Accelerator` is not given `gradient_accumulation_steps`"
+            message = "nothing is accumulated: pass `gradient_accumulation_steps` to `Accelerator`"
             related = ((made, "made here"), (setting, "the setting that it does not get"))
             yield Suspicion(call, message, related)
 

@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         names = {module.code(model): model for model in left_out}
         for name, model in names.items():
             call = calls[0]
-            message = f"`{name}` is trained here and not named: it reduces its gradients in each micro-batch"
+            message = f"`{name}` reduces its gradients in each micro-batch: pass it to `accumulate` too"
             yield Suspicion(call, message, ((model, "it runs here"),), _fix(call, name, len(names)))
 
 
@@ -64,7 +64,7 @@ def _lists(call: cst.Call, module: FileFacts) -> Iterator[cst.Arg]:
 
 def _of_list(arg: cst.Arg, module: FileFacts) -> Suspicion:
     name = module.code(arg.value)
-    message = f"`{name}` is a list, which `accumulate` ignores: gradients are reduced in each micro-batch"
+    message = f"`{name}` is a list, which `accumulate` ignores, so gradients are reduced each time: unpack it"
     fix = ProposedFix(f"give it `*{name}`", (replace(arg.value, f"*{module.verbatim(arg.value)}"),))
     return Suspicion(arg, message, fix=fix)
 

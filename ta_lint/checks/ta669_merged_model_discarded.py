@@ -28,7 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         saved = next(_saved(module, call, model), None)
         if saved is not None:
-            message = f"the merged model is dropped, and `{name}`, without its adapter, is saved"
+            message = f"the merged model is dropped and `{name}` is saved without it: assign the result"
             fix = ProposedFix("keep it", wrap(call, f"{name} = ", ""))
             yield Suspicion(call, message, ((saved, "saved here"),), fix=fix)
 

@@ -77,7 +77,7 @@ def _never_saved(loaded: LoadCall, saved: list[SavedDict], module: FileFacts) ->
             if receiver is None or module.checkpoints.role_of(receiver) is None:
                 continue
             if not any(key in one.entries for one in saved) and not _is_mentioned(key, None, module, reads):
-                message = f"`{key}` is loaded, and no checkpoint that this file saves has it"
+                message = f"`{key}` is loaded, but this file never saves it: add it to the checkpoint"
                 yield Suspicion(read, message, related=((saved[0].node, "saved here"),))
 
 
@@ -95,7 +95,7 @@ def _under_another_key(loaded: LoadCall, saved: list[SavedDict], module: FileFac
             entry = _unread_entry(path, loaded, saved, module) if path is not None else None
             if entry is not None:
                 own, value = entry
-                message = f"`{path}` is loaded from `{key}`, and every checkpoint of this file has its state as `{own}`"
+                message = f"`{path}` is loaded from `{key}`, but saved as `{own}`: use one key"
                 yield Suspicion(read, message, related=((value, "saved here"),))
 
 

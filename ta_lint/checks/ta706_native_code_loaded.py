@@ -17,9 +17,13 @@ _PACKAGE = "torch.package.PackageImporter"
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(*_LIBRARIES):
         if not _is_own_file(call, module):
-            yield Suspicion(call, f"`{called_name(call)}` runs the native code of the file in this process")
+            yield Suspicion(
+                call, f"`{called_name(call)}` runs the native code of the file: load only files you trust"
+            )
     for call in module.calls_to(_PACKAGE):
-        yield Suspicion(call, "`PackageImporter` runs the Python code and the pickles that the package holds")
+        yield Suspicion(
+            call, "`PackageImporter` runs code and pickles of the package: load only packages you trust"
+        )
 
 
 def _is_own_file(call: cst.Call, module: FileFacts) -> bool:

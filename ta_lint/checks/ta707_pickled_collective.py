@@ -19,5 +19,5 @@ KEYWORDS = ("distributed", _UNPICKLE)
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(*(f"torch.distributed.{name}" for name in _UNPICKLE)):
         yield Suspicion(
-            call, f"`{called_name(call)}` unpickles what other ranks send, which may run any code"
+            call, f"`{called_name(call)}` runs code that other ranks may send in pickles: send tensors"
         )

@@ -59,9 +59,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not isinstance(value, str):
             continue
         if (known := _known(value)) is not None:
-            yield Suspicion(text, f"a {known} is written in the source")
+            yield Suspicion(
+                text, f"a {known} is in the source, where readers can copy it: read it from the environment"
+            )
         elif not module.is_test and _is_random(value) and (holder := _holder(text, module)) is not None:
-            yield Suspicion(text, f"the credential for `{holder}` is written in the source")
+            yield Suspicion(
+                text,
+                f"the credential for `{holder}` is in the source, where readers can copy it: read it from the environment",
+            )
 
 
 def _known(text: str) -> str | None:

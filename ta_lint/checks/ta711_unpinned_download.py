@@ -23,7 +23,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if taken is None or _trusts_code(call, module):
             continue
         if not module.hub.is_pinned(call, "revision", "commit_hash"):
-            yield Suspicion(call, f"`{taken.repository}` is downloaded at no fixed revision")
+            yield Suspicion(
+                call, f"`{taken.repository}` may change with each download: set `revision` to a commit"
+            )
 
 
 def _trusts_code(call: cst.Call, module: FileFacts) -> bool:

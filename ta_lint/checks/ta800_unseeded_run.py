@@ -16,4 +16,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if entry is None or module.is_test or _SEEDS.search(module.source.text):
         return
     if module.script and not any(_SEEDS.search(file.source.text) for file in module.script):
-        yield Suspicion(header(entry), "this script trains without a seed, so no run of it can be repeated")
+        yield Suspicion(
+            header(entry),
+            "this script trains without a seed and cannot be repeated: call `torch.manual_seed`",
+        )

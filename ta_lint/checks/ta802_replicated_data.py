@@ -56,7 +56,7 @@ def _left_unprepared(module: FileFacts) -> Iterator[Suspicion]:
         wrapped = next((found for one in passes if (found := _trained_in(one, module)) is not None), None)
         if wrapped is not None and not _may_be_prepared(loader, module):
             name = module.code(wrapped.call.func)
-            message = f"every rank trains on all samples of this loader, which `{name}` is not given"
+            message = f"every rank trains on all samples of this loader: pass `{name}` to it as `sampler`"
             yield Suspicion(loader.call, message, related=((wrapped.call, "the model is prepared here"),))
 
 

@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if target is None or starts is None or spreads(call) or _is_own(target, module):
             continue
         if _runs(call, module) and not _may_be_one_rank(call, module):
-            message = f"every rank writes `{module.code(target)}`"
+            message = f"every rank writes `{module.code(target)}`, which may corrupt it: write on rank 0"
             yield Suspicion(call, message, related=((starts, "the run has several ranks"),))
 
 

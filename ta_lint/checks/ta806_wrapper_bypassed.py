@@ -30,7 +30,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             written = module.code(model)
             yield Suspicion(
                 call.func,
-                f"`{module.code(call.func)}` runs past `DistributedDataParallel`, so no gradients are reduced",
+                f"`{module.code(call.func)}` reduces no gradients: call the `DistributedDataParallel` model",
                 related=((wrapping.call, "the model is wrapped here"),),
                 fix=ProposedFix(f"call `{written}`", (replace(call.func, module.verbatim(model)),)),
             )

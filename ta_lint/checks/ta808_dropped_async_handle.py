@@ -24,9 +24,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             statement = module.tree.parent[call]
             name = module.code(call.func)
             if isinstance(statement, cst.Expr):
-                yield Suspicion(call, f"the handle that `{name}` returns is dropped, so nothing waits for it")
+                yield Suspicion(
+                    call, f"nothing waits for the result of `{name}`: keep the handle and call `wait()`"
+                )
             elif (handle := _unread(statement, module)) is not None:
-                yield Suspicion(call, f"nothing waits for `{handle}`, the handle of `{name}`")
+                yield Suspicion(call, f"nothing waits for the result of `{name}`: call `{handle}.wait()`")
 
 
 def _is_asynchronous(call: cst.Call, module: FileFacts) -> bool:

@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if against is not None and not _is_undone(setting, against, benchmarks, exact, module):
             yield Suspicion(
                 setting,
-                "`cudnn.benchmark` chooses algorithms by speed, but deterministic ones are asked for",
+                "`cudnn.benchmark` chooses algorithms by speed, not determinism: set it to `False`",
                 related=((against, "deterministic algorithms are switched on here"),),
             )
 

@@ -29,7 +29,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if (owner := _sharded(norm, module)) is not None:
             written = module.code(read.func) if called_name(read) == "item" else "float"
-            message = f"`{written}()` reads only this rank's part of the norm over the sharded parameters of `{owner}`"
+            message = (
+                f"`{written}()` reads only this rank's part of the norm of `{owner}`: call `full_tensor()`"
+            )
             related = ((norm, "the norm is computed here"),) if norm is not value else ()
             yield Suspicion(read, message, related=related, fix=_fix(read, value, module))
 

@@ -34,9 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     if not module.script or any(map(_logs, module.script)):
         return
-    yield Suspicion(
-        header(entry), "this script trains and logs to no tracker: its losses are gone when it ends"
-    )
+    yield Suspicion(header(entry), "the losses are gone when this script ends: log them to a tracker")
 
 
 def _logs(module: FileFacts) -> bool:

@@ -30,7 +30,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     if module.script and not any(_keeps(call) for file in module.script for call in file.tree.all(cst.Call)):
         steps = tuple((step.call, "it is trained here") for step in module.loops.steps)
-        yield Suspicion(header(entry), "this script trains a model and never saves it", related=steps[:1])
+        yield Suspicion(
+            header(entry),
+            "the trained model is lost when this script ends: save its `state_dict()`",
+            related=steps[:1],
+        )
 
 
 def _keeps(call: cst.Call) -> bool:

@@ -19,7 +19,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     )
     data = _data(module)
     if model is not None and data is not None:
-        message = f"the training loop shares its file with the model `{model.name.value}` and the data"
+        message = f"training, data and `{model.name.value}` share a file, which is hard to reuse: split it"
         related = ((model.name, "the model is defined here"), (data, "the data is made here"))
         yield Suspicion(header(entry), message, related=related)
 

@@ -30,7 +30,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     steps = [step.call for training in module.scripts.training for step in training.steps]
     if not any(_is_caught(module, node) for node in [entry, *steps]):
-        message = "nothing handles `torch.cuda.OutOfMemoryError` here: one batch too large ends the run"
+        message = (
+            "nothing handles `torch.cuda.OutOfMemoryError` here, so one large batch ends the run: catch it"
+        )
         yield Suspicion(header(entry), message)
 
 

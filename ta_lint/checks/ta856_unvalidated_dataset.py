@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if datasets and not _is_checked(module, datasets) and _trains_alone(module):
         name = datasets[0].name
         yield Suspicion(
-            name, f"nothing checks what `{name.value}` feeds to the training: no range, no NaN, no duplicate"
+            name, f"bad samples of `{name.value}` reach the training: check ranges, NaN and duplicates"
         )
 
 

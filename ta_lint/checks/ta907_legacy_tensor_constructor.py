@@ -21,7 +21,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         name = module.code(call.func)
         if len(given) > 1 or _is_integer(given[0], module):
             if not _is_filled(call, module):
-                yield Suspicion(call, f"`{name}` of sizes is uninitialised memory", fix=_empty(call, module))
+                yield Suspicion(
+                    call,
+                    f"`{name}` of sizes is uninitialised memory: use `torch.zeros` or `torch.empty`",
+                    fix=_empty(call, module),
+                )
         elif name.endswith("FloatTensor") or module.is_test:
             continue  # the name shows the type; tests check their values
         elif isinstance(given[0], cst.List) and _holds_integers_alone(given[0]):

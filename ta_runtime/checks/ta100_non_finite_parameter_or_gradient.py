@@ -23,10 +23,10 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if gradients.loss is not None:
         evidence["loss"] = gradients.loss
     if gradients.loss is not None and not math.isfinite(gradients.loss):
-        message = f"the loss is {_word(gradients.loss)}, and the step puts it into the parameters"
+        message = f"the loss is {_word(gradients.loss)}, and the step puts it into the parameters: check inputs and learning rate"
         place = gradients.loss_place or gradients.place
         yield Suspicion(place, message, evidence, cause="non-finite", order=2)
-    message = f"the gradient of `{parameter.name}` {_state(gradients.norms[bad[-1]])}"
+    message = f"the gradient of `{parameter.name}` {_state(gradients.norms[bad[-1]])}: skip the step, or lower the learning rate"
     place = parameter.place if parameter.layer is not None else gradients.place
     yield Suspicion(place, message, evidence, parameter.name, cause="non-finite", order=3)
 
@@ -44,7 +44,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     after = [state for state in step.states if state.norm is not None and not math.isfinite(state.norm)]
     if after:
         parameter = after[0].parameter
-        message = f"`{parameter.name}` {_state(after[0].norm)} after the step"
+        message = f"`{parameter.name}` {_state(after[0].norm)} after the step: lower the learning rate"
         evidence = {"parameters and statistics": len(after), "of": len(step.states)}
         yield Suspicion(parameter.place, message, evidence, parameter.name, cause="non-finite", order=4)
 

@@ -15,7 +15,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             continue
         for value in forward.inputs:
             if _is_bad_input(value):
-                message = f"the model is called with a value that is not finite in `{value.name}`"
+                message = f"the input `{value.name}` of the model has NaN or infinite values: clean the data or drop the sample"
                 yield Suspicion(forward.place, message, cause="non-finite", order=0)
                 return
         call = _first(forward)
@@ -26,9 +26,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         layer = call.layer
         evidence = {"module": type(call.module).__name__}
         if call.inputs and all(value.norm is not None for value in call.inputs):
-            message = f"the output of {layer} is not finite although its inputs are"
+            message = f"{layer} makes NaN or infinity of finite inputs: check its weights and the size of its inputs"
         else:
-            message = f"the output of {layer} is not finite, and no layer's before it"
+            message = f"the output of {layer} is the first that is not finite: check the code between it and the layer before"
         yield Suspicion(layer.place, message, evidence, layer.name, cause="non-finite", order=1)
         return
 

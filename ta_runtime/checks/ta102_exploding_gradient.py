@@ -32,6 +32,6 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     middle, spread = usual.usual
     distance = logarithm - middle
     if distance > math.log(FACTOR) and distance > SPREADS * spread:
-        message = "the gradient norm jumps far above what is usual in this run"
+        message = "the gradient norm jumps far above what is usual in this run: clip it by `clip_grad_norm_`"
         evidence = {"norm": norm, "usual norm": math.exp(middle)}
         yield Suspicion(gradients.place, message, evidence)

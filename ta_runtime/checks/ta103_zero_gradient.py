@@ -19,7 +19,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
         silence = gradients.optimizer.history.silence
         if silence.steps >= PATIENCE and gradients.total == 0.0 and _is_cut_off(gradients):
-            message = "every gradient is zero at every step, although the loss is not zero and changes"
+            message = (
+                "no weight trains, as all gradients are zero: look for a dead layer or a constant loss term"
+            )
             evidence: dict[str, float | int | str] = {"steps": silence.steps, "loss": gradients.loss or 0.0}
             yield Suspicion(gradients.loss_place or gradients.place, message, evidence)
         if not silence.zero or silence.steps < PATIENCE or not gradients.total or gradients.sharded:
@@ -38,7 +40,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 continue
             if gradients.tensors[index].dim() == 1 and _others_have(gradients, parameter.layer):
                 continue  # a loss of differences, as of a WGAN's critic, cancels a bias: the layer is trained
-            message = f"the gradient of `{parameter.name}` is zero at every step"
+            message = f"`{parameter.name}` never trains, as its gradient is zero at every step: look for what cuts it off"
             evidence = {"steps with a zero gradient": silence.steps, "parameters without another": len(never)}
             yield Suspicion(parameter.place, message, evidence, parameter.name)
             break
@@ -52,7 +54,10 @@ def check_flight(flight: Flight) -> Iterator[Suspicion]:
         last = never[-1]  # the one nearest to the loss
         evidence = {"steps with a zero gradient": last.steps, "parameters without another": len(never)}
         yield Suspicion(
-            last.place, f"the gradient of `{last.name}` is zero at every step", evidence, last.name
+            last.place,
+            f"`{last.name}` never trains, as its gradient is zero at every step: look for what cuts it off",
+            evidence,
+            last.name,
         )
 
 

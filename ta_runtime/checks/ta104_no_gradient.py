@@ -13,7 +13,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
         return
     without = gradients.optimizer.history.silence.without_gradients
     if without >= PATIENCE - 1 and any(tensor.numel() for tensor in gradients.tensors):  # not an empty shard
-        message = "the optimizer steps, but none of its parameters ever had a gradient"
+        message = "no parameter of this optimizer ever gets a gradient: give it those of the model that the loss uses"
         evidence = {
             "parameters": len(gradients.tensors),
             "backward passes since the last step": gradients.backwards,

@@ -36,7 +36,9 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
         if tensor.dim() >= 2 and gradients.norms[index]
     )
     parameter = gradients.parameter(first)
-    message = "gradients shrink by orders of magnitude from the last layer to the first"
+    message = (
+        "the first layers hardly train, as gradients shrink on the way: add normalisation or skip connections"
+    )
     yield Suspicion(
         parameter.place, message, {"first over last, per element": ratio, "first": parameter.name}
     )

@@ -18,7 +18,9 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if losses.count < CONSTANT or losses.lowest != losses.highest or gradients.loss != losses.lowest:
         return
     if losses.lowest and not gradients.skipped and gradients.total is not None:
-        message = "the loss is the same number at every step"
+        message = (
+            "the loss is the same at every step, so nothing is learned: check that it depends on the weights"
+        )
         yield Suspicion(
             _place(gradients), message, {"loss": losses.lowest, "steps": losses.count}, "constant"
         )
@@ -34,7 +36,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             continue
         usual = median(late)
         if usual >= GUESSING * guess:
-            message = "after many steps the classifier is no better than a random guess"
+            message = "the classifier is still no better than a random guess: check labels, inputs and learning rate"
             evidence = {"usual loss": usual, "loss of a guess": guess, "step": gradients.step}
             yield Suspicion(_place(gradients), message, evidence, "guessing")
 

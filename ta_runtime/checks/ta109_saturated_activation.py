@@ -17,7 +17,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             if call.outputs[0].numel < OUTPUTS or not _feeds(forward.calls[position + 1 :]):
                 continue
             layer = call.layer
-            message = f"nearly all outputs of {layer} are saturated"
+            message = f"nearly all outputs of {layer} are saturated, so gradients vanish: scale or normalise its inputs"
             evidence = {"saturated outputs": call.saturated, "outputs": call.outputs[0].numel}
             yield Suspicion(layer.place, message, evidence, layer.name)
 

@@ -27,7 +27,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         ]
         if overflowed and step.is_broken:
             for found in overflowed:
-                message = f"the logarithm of `{found.of}` is infinite, and its gradient is not finite: `{STABLE[found.of]}` is"
+                message = f"the logarithm of `{found.of}` is infinite, and its gradient is not finite: use `{STABLE[found.of]}`"
                 yield Suspicion(found.place, message, _evidence(found), cause="non-finite")
         elif all(_is_harmless(found) for found in expressions):
             for found in expressions:

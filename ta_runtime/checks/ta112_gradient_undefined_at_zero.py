@@ -12,7 +12,9 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if distance is None:
             continue
         if distance == 0 and step.is_broken:
-            message = f"the gradient of `{expression.function}` at its edge is infinite or NaN"
+            message = (
+                f"the gradient of `{expression.function}` is infinite or NaN at the edge: clamp its argument"
+            )
             evidence = {"distance from the edge": 0.0}
             yield Suspicion(expression.place, message, evidence, cause="non-finite")
         elif distance > 0:

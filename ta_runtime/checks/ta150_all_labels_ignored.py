@@ -16,7 +16,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         empty = sum(not any(loss.labels for loss in batch) for batch in batches)
         found, looks = step.history.tally(("TA150", place), empty, len(batches))
         if empty and found >= FEW and found > SHARE * looks:
-            message = "many batches have only ignored labels: the model learns nothing from them"
+            message = "many batches have only ignored labels and teach nothing: check truncation and the prompt mask"
             evidence = {
                 "ignored": batches[0][0].options["ignore_index"],
                 "batches without a label": found,

@@ -22,5 +22,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if found.end_labels:
             yield Refutation(found.place, evidence)
         else:
-            message = "the end token closes the rows and is never a label: the model does not learn to stop"
+            message = (
+                "the model never learns to stop, as the end token is never a label: use another padding token"
+            )
             yield Suspicion(found.place, message, evidence)

@@ -8,7 +8,9 @@ from ta_runtime.facts import Refutation, Run, Suspicion
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for found in run.adapted_models:
         if found.new_rows:
-            message = "batches hold new tokens, whose rows are random and frozen: train them by `trainable_token_indices`"
+            message = (
+                "embeddings of new tokens stay random and frozen: list them in `trainable_token_indices`"
+            )
             related = ((found.called_at, "it is called in training mode here"),)
             yield Suspicion(found.place, message, {"batches": found.new_rows}, related=related)
         elif found.trained_tables:

@@ -22,7 +22,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if not found.joined or (found.separated and not found.leaking):
             yield Refutation(found.place, evidence)
         elif found.tuned and found.leaking == found.joined >= max(FEW, SHARE * found.labelled):
-            message = (
-                "texts that are packed into one row attend to each other: restart `position_ids` at each"
-            )
+            message = "texts packed into one row attend to each other: restart `position_ids` at each text"
             yield Suspicion(found.place, message, evidence)

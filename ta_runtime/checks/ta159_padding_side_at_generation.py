@@ -9,7 +9,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for found in run.language.prompts:
         evidence = {"padded rows": found.padded, "of them padded at their end": found.padded_after}
         if found.padded_after:
-            message = 'a decoder generates after padding: set `padding_side="left"` on the tokenizer'
+            message = (
+                'a decoder continues the padding, not the prompt: set `padding_side="left"` on the tokenizer'
+            )
             yield Suspicion(found.place, message, evidence)
         elif found.padded:
             yield Refutation(found.place, evidence)

@@ -19,7 +19,7 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
             ]  # the begin token has a low id, and comes first; the marker of a turn says more
             yield Suspicion(
                 prompts.place,
-                f"no prompt has `{marker}`, which opens each training row: apply the same template",
+                f"prompts lack `{marker}`, with which every training row begins: apply the same chat template",
                 {
                     "prompts": prompts.markers.rows,
                     "training rows": rows,

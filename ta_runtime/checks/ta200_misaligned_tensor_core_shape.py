@@ -45,7 +45,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             if shares[place] >= enough:
                 name, call = next(iter(calls.items()))
                 kind = type(call.module).__name__
-                message = f"`{kind}` runs in half precision with a size that is not a multiple of {MULTIPLE}"
+                message = f"`{kind}` runs slowly, as a size is not a multiple of {MULTIPLE}: pad it to one"
                 sizes = "x".join(map(str, _sizes(call.module)))
                 yield Suspicion(place, message, {"layers": len(calls), "first": name, "sizes": sizes})
 

@@ -24,7 +24,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         found = [call for call in forward.calls if _is_channels_first(call, forward.autocast)]
         total = sum(call.multiplications for call in forward.calls) if found else 0
         if total >= WORK and sum(call.multiplications for call in found) >= SHARE * total:
-            message = "the convolutions run in half precision on channels-first tensors"
+            message = (
+                "convolutions run slowly on channels-first tensors: use `memory_format=torch.channels_last`"
+            )
             yield Suspicion(forward.model.place, message, {"convolutions": len(found)})
 
 

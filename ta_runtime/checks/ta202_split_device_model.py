@@ -22,7 +22,9 @@ def check_model(model: Model) -> Iterator[Suspicion]:
         return
     layers = [layer for layer in model.layers if id(layer.module) in left]
     names = ", ".join(str(layer) for layer in layers[:3])
-    message = f"the model is split: part of it is on the CPU, the rest on `{accelerator}`"
+    message = (
+        f"part of the model is on the CPU, the rest on `{accelerator}`: move the whole model with `.to()`"
+    )
     yield Suspicion(layers[0].place, message, {"layers on the CPU": len(layers), "first": names})
 
 

@@ -26,7 +26,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         total = sum(count for _, count in work)
         full = sum(count for call, count in work if count and _is_full(call))
         if total >= WORK and full >= SHARE * total:
-            message = "the matrix multiplications run in float32, and the tensor cores stay unused"
+            message = "matrix multiplications in float32 leave tensor cores idle: use autocast to `bfloat16`, or TF32"
             yield Suspicion(
                 forward.model.place, message, {"share of multiplications": round(full / total, 2)}
             )

@@ -23,7 +23,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         share = loader.waited / loader.stepping if loader.stepping else 0.0
         evidence = {"share of step": round(share, 2), "ms per batch": round(1e3 * wait, 2)}
         if wait >= WAIT and share >= SHARE and loader.idle >= IDLE * loader.asked:
-            yield Suspicion(loader.place, "the training waits for a `DataLoader` without workers", evidence)
+            yield Suspicion(
+                loader.place, "training waits for a `DataLoader` without workers: set `num_workers`", evidence
+            )
         else:
             idle = {"share of idle arrivals": round(loader.idle / loader.asked, 2)}
             yield Refutation(loader.place, evidence | idle)

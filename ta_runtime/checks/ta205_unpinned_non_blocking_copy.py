@@ -15,5 +15,5 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             continue
         loader = origin.loader() if origin is not None else None
         if origin is not None and loader is not None and not loader.pin_memory:
-            message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
+            message = "the copy of this batch blocks despite `non_blocking=True`: set `pin_memory=True` on the loader"
             yield Suspicion(copy.place, message, related=((origin.place, "the loader is made here"),))

@@ -13,7 +13,9 @@ ENOUGH = 4
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for backward in run.backwards:
         if backward.unfreed >= GRAPHS:
-            message = "the graph of every loss stays alive, so memory grows: detach it"
+            message = (
+                "memory grows, as the graph of every loss stays alive: detach the loss before it is kept"
+            )
             yield Suspicion(
                 backward.place, message, {"graphs alive": backward.unfreed, "steps": backward.graphs}
             )

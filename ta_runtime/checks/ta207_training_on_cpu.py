@@ -16,7 +16,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         if not _is_on_cpu(forward):
             continue
         if sum(call.multiplications for call in forward.calls) >= WORK:
-            message = "the model is trained on the CPU, while a CUDA device is available"
+            message = "training is slow on the CPU while a CUDA device is idle: move model and batches to it"
             yield Suspicion(forward.model.place, message)
 
 

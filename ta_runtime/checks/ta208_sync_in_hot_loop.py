@@ -12,7 +12,11 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "ms waiting per step": round(1e3 * sync.waited / sync.steps, 3),
         }
         if sync.again:
-            yield Suspicion(sync.place, "every step waits for a value from the device", evidence)
+            yield Suspicion(
+                sync.place,
+                "every step stalls to read a value from the device: keep it a tensor, read it every few steps",
+                evidence,
+            )
         elif sync.skipped:
             yield Refutation(sync.place, evidence | {"steps without one right after": sync.skipped})
         elif not sync.on_device:

@@ -26,7 +26,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     if memory is None or memory < FULL:
         return
     for gradients in once:
-        message = "a step learns from very few samples, as the memory of the device is full"
+        message = (
+            "a full device leaves few samples to each step, which is noisy: accumulate gradients over batches"
+        )
         yield Suspicion(gradients.place, message, {"samples": samples, "memory share": memory})
 
 

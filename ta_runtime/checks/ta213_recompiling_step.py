@@ -12,8 +12,8 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
     for found in run.compilations:
         evidence: dict[str, int | str] = {"compilations": found.times, "guard that failed last": found.guard}
         if found.gave_up:
-            message = f"`{found.name}` is recompiled until torch gives up, and then runs uncompiled"
+            message = f"`{found.name}` is recompiled until torch gives up and runs it uncompiled: see `TORCH_LOGS=recompiles`"
             yield Suspicion(found.place, message, evidence)
         elif found.late >= MANY:
-            message = f"`{found.name}` is compiled again and again while the run goes on"
+            message = f"`{found.name}` is compiled again and again, which stalls the run: see `TORCH_LOGS=recompiles`"
             yield Suspicion(found.place, message, {**evidence, "after the first steps": found.late})

@@ -23,7 +23,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         is_lost = found.zeros >= LOST and (found.tiny >= TINY if found.tiny is not None else _has_loss(step))
         share = {"share of gradient elements that are zero": round(found.zeros, 3)}
         if step.history.streak(("TA214", found.place), is_lost) >= AUDITS:
-            message = "gradients in float16 become zero, and no gradient scaler scales the loss"
+            message = "small gradients become zero in float16: scale the loss with a `GradScaler`"
             tiny = (
                 {} if found.tiny is None else {"share of the others that lose digits": round(found.tiny, 3)}
             )

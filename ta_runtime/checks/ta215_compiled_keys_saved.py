@@ -9,7 +9,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for load in run.loaded_keys:
         if load.wrapped and not load.fitting:
             prefix = load.prefix.rstrip(".")
-            message = f"the keys that are loaded begin with `{prefix}.`, and those of the model do not"
+            message = f"no loaded key fits the model, as each begins with `{prefix}.`: save the model without its wrapper"
             yield Suspicion(load.place, message, {"keys": load.wrapped})
         elif load.fitting:
             yield Refutation(load.place, {"keys that the model has": load.fitting})

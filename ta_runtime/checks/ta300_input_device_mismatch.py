@@ -20,7 +20,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             continue  # not the caller's doing: a tensor that the model makes
         if any(parameter.device == met.device for parameter in forward.model.module.parameters()):
             continue  # a part of the model is where the input is, and this layer was left behind: TA202
-        message = "the model is called with an input on another device than its parameters"
+        message = "an input is on another device than the model, which raises or copies: move it with `.to()`"
         own = next(call.module.parameters()).device
         evidence = {"input": str(met.device), "parameters": str(own), "module": type(call.module).__name__}
         yield Suspicion(forward.place, message, evidence)

@@ -19,7 +19,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     for forward in step.training_forwards:
         images = [value for value in forward.inputs if _is_bytes(value)]
         if images and (call := _reader(forward.calls, images)) is not None:
-            message = "images with values from 0 to 255 enter the first layer unscaled"
+            message = "images with values from 0 to 255 train badly: scale them to 0 to 1 and normalise"
             value = images[0]
             yield Suspicion(
                 forward.place,

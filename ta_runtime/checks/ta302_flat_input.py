@@ -28,9 +28,14 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         _, place, name = key
         shape = str(tuple(value.shape))
         if value.numel == 0:
-            yield Suspicion(place, f"the input `{name}` of the model is empty", {"shape": shape}, name)
+            yield Suspicion(
+                place,
+                f"the input `{name}` of the model is empty, so nothing is learned: check how the batch is made",
+                {"shape": shape},
+                name,
+            )
         else:
-            message = f"the input `{name}` of the model has the same value everywhere"
+            message = f"the input `{name}` of the model is one constant, so nothing is learned: check how it is loaded"
             yield Suspicion(place, message, {"value": value.maximum or 0.0, "shape": shape}, name)
 
 

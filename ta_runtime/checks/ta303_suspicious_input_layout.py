@@ -16,7 +16,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     for forward in step.telling_forwards:
         call = next((call for call in forward.calls if _is_turned(call, forward)), None)
         if call is not None:
-            message = "images with the channels in their last dimension enter a convolution that expects them second"
+            message = (
+                "the convolution reads a side of the image as channels: move the channels to dimension 1"
+            )
             evidence = {"shape": str(tuple(call.inputs[0].shape)), "layer": call.layer.name}
             yield Suspicion(forward.place, message, evidence)
 

@@ -29,7 +29,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for place, call in fullest.items():
         values = _values(call)
         if step.history.streak(("TA304", place), values < VALUES) >= STEPS or (values == 1 and call.raised):
-            message = "batch norm takes its statistics from too few values per channel"
+            message = "batch norm is noisy, with too few values per channel: use larger batches or group norm"
             yield Suspicion(place, message, {"values per channel": int(values), "layer": call.layer.name})
         elif VALUES <= values < float("inf"):
             yield Refutation(place, {"values per channel": int(values), "layer": call.layer.name})

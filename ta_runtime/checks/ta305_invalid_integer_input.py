@@ -26,9 +26,9 @@ def check_run(run: Run) -> Iterator[Suspicion]:
 
 def _said(place: Place, layer: Layer, smallest: int, largest: int, rows: int) -> Iterator[Suspicion]:
     if smallest < 0:
-        message = f"ids below zero are looked up in {layer}"
+        message = f"ids below zero are looked up in {layer}: map them to ids of the table"
     elif largest >= rows:
-        message = f"ids beyond the end of the table are looked up in {layer}"
+        message = f"ids beyond the end of the table are looked up in {layer}: enlarge the table"
     else:
         return
     evidence = {"smallest id": smallest, "largest id": largest, "table": rows}

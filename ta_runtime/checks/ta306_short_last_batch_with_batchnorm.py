@@ -23,7 +23,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         last = samples % size
         numbers = {"samples": samples, "batch size": size, "batch norms": norms}
         if norms and size > 1 and last == 1 and not loader.drop_last:
-            message = "the last batch of each epoch gives batch norm a single sample"
+            message = "the last batch of each epoch gives batch norm a single sample: set `drop_last=True`"
             yield Suspicion(loader.place, message, numbers)
         else:
             yield Refutation(

@@ -26,10 +26,10 @@ def _said(loader: Loader, stream: Stream) -> Suspicion | Refutation | None:
     alike = max(Counter(drawn).values(), default=0)
     numbers = {"workers": len(first)}
     if loader.trained and alike > 1:
-        message = f"workers draw the same random numbers, each from its copy of `self.{stream.name}`"
+        message = f"workers draw the same random numbers from copies of `self.{stream.name}`: build it in each worker"
         return Suspicion(stream.place, message, {**numbers, "workers with the same numbers": alike})
     if loader.trained and len(first) == 1 and drawn and stream.states.count(first) > 1:
-        message = f"each epoch draws the same random numbers from a new copy of `self.{stream.name}`"
+        message = f"every epoch repeats the random numbers of `self.{stream.name}`: build it in each worker"
         return Suspicion(stream.place, message, numbers)
     if len(first) > 1 and not drawn:
         return Refutation(stream.place, {**numbers, "workers that drew": 0})

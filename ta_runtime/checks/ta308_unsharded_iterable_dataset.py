@@ -12,7 +12,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             continue
         seen = loader.seen
         if loader.repeats >= max(REPEATS, SHARE * loader.batches):
-            message = "workers of the loader go over the same samples of its stream"
+            message = "workers yield the same samples of the stream: split them with `get_worker_info`"
             numbers = {
                 "workers": loader.workers or 0,
                 "repeated batches": loader.repeats,

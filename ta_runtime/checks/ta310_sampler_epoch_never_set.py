@@ -26,7 +26,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
         own = run.told.orders[number] if loader.trained and orders else []
         strange = [rank for rank, other in sorted(orders.items()) if _part(own, other)]
         if strange:
-            message = "ranks shuffled a pass by other seeds or epochs, so their shares of the samples overlap"
+            message = "ranks train on the same samples: give each sampler the same seed and call `set_epoch`"
             listed = ",".join(map(str, [run.rank, *strange]))
             yield Suspicion(loader.place, message, {"passes": len(own), "ranks": listed}, subject="ranks")
 

@@ -16,9 +16,11 @@ def check_run(run: Run) -> Iterator[Suspicion]:
         if not loader.trained:
             continue
         if loader.once and loader.repeats >= max(REPEATS, SHARE * loader.batches):
-            message = "whole batches repeat within an epoch"
+            message = (
+                "the same batches come twice in an epoch and train twice: check the sampler and the data set"
+            )
             if (loader.workers or 0) > 1:
-                message = "workers of the loader hand out the same batches"
+                message = "workers yield the same batches and miss other data: split the data set by worker"
             numbers = {"repeated batches": loader.repeats, "batches": loader.batches}
             yield Suspicion(loader.place, message, numbers, cause=f"workers of {loader.place}", order=1)
         same = [
@@ -27,7 +29,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
             if number < len(told.batches) and _same(loader.digests, told.batches[number])
         ]
         if same and run.data_parallel and loader.divides:  # where nothing divides its samples: TA802
-            message = "other ranks get the same batches"
+            message = "ranks train on the same batches and miss other data: split the data set by rank"
             yield Suspicion(loader.place, message, {"ranks": ",".join(map(str, [run.rank, *same]))})
 
 

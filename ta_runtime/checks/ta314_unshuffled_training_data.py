@@ -30,7 +30,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         elif (together := _together(loader.seen)) is not None:
             numbers = {"epochs": len(passes), "batches": batches, "neighbours together": round(together, 2)}
             if together >= SORTED:
-                message = "training reads the samples sorted by class, in the same order in every epoch"
+                message = "training reads samples sorted by class in every epoch, which biases steps: set `shuffle=True`"
                 yield Suspicion(loader.place, message, numbers)
             elif together <= MIXED:
                 yield Refutation(loader.place, numbers)

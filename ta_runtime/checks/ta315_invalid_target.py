@@ -36,15 +36,19 @@ def _wrong_classes(loss: Loss) -> str | None:
     if target.dtype.is_floating_point:
         if loss.function == "cross_entropy" and target.shape == given.shape:
             return None  # probabilities of the classes
-        return f"`{loss.function}` gets floats where it expects class indices"
+        return f"`{loss.function}` gets floats where it expects class indices: cast the target with `.long()`"
     if target.shape == given.shape and len(given.shape) > 1:
-        return f"`{loss.function}` gets one-hot integers where it expects class indices"
+        return (
+            f"`{loss.function}` gets one-hot integers where it expects class indices: use `argmax(1)` of them"
+        )
     if target.minimum is None or target.maximum is None:
         return None
     if target.minimum < 0:
-        return f"a target of `{loss.function}` is below zero and not `ignore_index`"
+        return f"a target of `{loss.function}` is below zero: map it to a class, or set `ignore_index` to it"
     if target.maximum >= classes:
-        return f"a target of `{loss.function}` is no class of the input"
+        return (
+            f"a target of `{loss.function}` is beyond the classes of the input: count from 0, or add outputs"
+        )
     return None
 
 
@@ -54,7 +58,7 @@ def _wrong_probabilities(loss: Loss) -> str | None:
         return None
     masked = loss.options.get("reduction") == "none" or loss.options.get("weight") is not None
     if target.minimum < -TOLERANCE and not masked:
-        return f"a target of `{loss.function}` is below 0"
+        return f"a target of `{loss.function}` is below 0: scale the targets to 0 to 1"
     if target.maximum > 1 + TOLERANCE and not masked:
-        return f"a target of `{loss.function}` is above 1"
+        return f"a target of `{loss.function}` is above 1: scale the targets to 0 to 1"
     return None

@@ -16,7 +16,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     lost = len(step.batches) == 1 and _is_lost_before(step, forward)
     if step.history.streak(("TA317", forward.place), lost) >= STEPS:
         batch, given = step.batches[0].values[0], forward.inputs[0]
-        message = "the model is given one sample's shape where the loader hands out a batch"
+        message = "the model reads one sample of the batch as if it were a batch: give it the whole batch"
         evidence = {"batch": str(tuple(batch.shape)), "input": str(tuple(given.shape))}
         yield Suspicion(forward.place, message, evidence)
     if len(step.batches) == 1 and _is_merged(step, forward):
@@ -25,7 +25,11 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             "input": str(tuple(forward.inputs[0].shape)),
             "output": str(tuple(forward.outputs[0].shape)),
         }
-        yield Suspicion(forward.place, "the samples of a batch reach the model joined into one", shapes)
+        yield Suspicion(
+            forward.place,
+            "the samples of a batch reach the model joined into one: keep the batch dimension",
+            shapes,
+        )
     yield from _lost_after(step, forward)
 
 
@@ -76,9 +80,7 @@ def _lost_after(step: Step, forward: Forward) -> Iterator[Suspicion]:
         ):
             if size == 1 and loss.input.shape[0] == loss.input.numel == 1:
                 continue
-            message = (
-                f"`{loss.function}` is given one sample of the model's output and the targets of the batch"
-            )
+            message = f"`{loss.function}` compares one sample with the targets of the whole batch: give it all outputs"
             evidence = {
                 "output": str(tuple(output)),
                 "input": str(tuple(loss.input.shape)),

@@ -23,7 +23,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         most = max(compared, key=lambda each: each.share)
         numbers = {"samples compared": most.samples, "trained on": most.shared}
         if _is_leak(most) and not _is_meant(most, run):
-            message = "the evaluation uses samples of the training data"
+            message = (
+                "the evaluation uses samples of the training data, so its score is too good: split them apart"
+            )
             yield Suspicion(
                 loader.place, message, numbers, related=((most.trained.place, "the loader that trains"),)
             )

@@ -23,7 +23,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         elif (
             last.kept and after >= first and 2 * last.steps >= last.batches and not _others_go_on(loader, run)
         ):
-            message = "training replays the batches of the first epoch, which are never shuffled again"
+            message = (
+                "training replays the first epoch and never shuffles again: restart the loader in each epoch"
+            )
             yield Suspicion(last.begun, message, numbers)
 
 

@@ -19,7 +19,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         count = part.numbers.bit_count()
         numbers = {"samples evaluated": count, "trained on by another rank": leaks[worst], "rank": worst}
         if leaks[worst] > SHARE * count:
-            message = "ranks draw different splits: one rank trains on samples that another evaluates"
+            message = (
+                "one rank trains on samples that another evaluates: split with a generator of the same seed"
+            )
             yield Suspicion(place, message, numbers, related=((loader.place, "the loader that evaluates"),))
         elif all(any(other == part for other in told.parts) for told in run.peers.values()):
             yield Refutation(place, numbers)

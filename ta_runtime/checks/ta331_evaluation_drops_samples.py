@@ -14,7 +14,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if loader.trained or not dropped:
             yield Refutation(loader.place, {**numbers, "steps of training": loader.trained})
         elif loader.evaluates and any(each.ended for each in loader.passes):
-            message = f"{dropped} of {loader.samples} samples are left out of the evaluation"
+            message = (
+                f"{dropped} of {loader.samples} samples are left out of the evaluation: set `drop_last=False`"
+            )
             yield Suspicion(loader.place, message, numbers)
 
 

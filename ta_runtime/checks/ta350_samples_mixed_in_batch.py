@@ -8,7 +8,7 @@ from ta_runtime.facts import Flight, Suspicion
 def check_flight(flight: Flight) -> Iterator[Suspicion]:
     mixing = flight.mixing
     if mixing is not None and mixing.change > mixing.rounding:
-        message = "the output for one sample depends on the other samples of its batch"
+        message = "a sample's output depends on the rest of its batch: look for a reshape or a wrong `dim`"
         evidence: dict[str, float | int | str] = {
             "model": mixing.model,
             "samples": mixing.samples,

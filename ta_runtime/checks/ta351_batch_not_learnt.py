@@ -15,6 +15,6 @@ def check_flight(flight: Flight) -> Iterator[Suspicion]:
     if tried is None or tried.steps < STEPS or len(tried.rates) < 2 or tried.first <= tried.floor:
         return
     if tried.lowest > (1 - FALLEN) * tried.first:
-        message = "a copy of the model cannot learn even one batch: its loss hardly falls"
+        message = "a copy of the model cannot learn even one batch: check loss, targets and learning rate"
         evidence = {"loss": tried.first, "lowest": tried.lowest, "steps at each rate": tried.steps}
         yield Suspicion(tried.place, message, evidence)

@@ -16,7 +16,9 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
         if group["weight_decay"] and not group.get("decoupled_weight_decay")
     ]
     if decays:
-        message = "`Adam` takes `weight_decay` as L2 regularisation; `AdamW` decays the weights themselves"
+        message = (
+            "`Adam` scales `weight_decay` by the adaptive step: use `AdamW`, which decays all weights equally"
+        )
         yield Suspicion(optimizer.place, message, {"weight_decay": max(decays)})
     else:
         decoupled = sum(bool(group.get("decoupled_weight_decay")) for group in optimizer.groups)

@@ -24,7 +24,11 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
             "first": names[0],
             "weight_decay": decay,
         }
-        yield Suspicion(optimizer.place, "weight decay also shrinks embeddings", evidence)
+        yield Suspicion(
+            optimizer.place,
+            "weight decay also shrinks embeddings, even of absent tokens: leave them out of it",
+            evidence,
+        )
     elif all(id(tensor) in holders for group in decayed for tensor in group["params"]):
         count = sum(len(group["params"]) for group in decayed)
         yield Refutation(optimizer.place, {"decayed parameters": count, "embeddings": 0})

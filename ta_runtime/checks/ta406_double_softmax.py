@@ -22,7 +22,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             what = (
                 f"which is already the output of `{scores.made_by}`"
                 if scores.made_by
-                else "whose rows are probabilities already"
+                else "are probabilities already"
             )
             message = f"cross entropy applies softmax to its input, {what}"
             yield Suspicion(loss.place, message, scores.evidence)

@@ -13,5 +13,5 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if scores.are_logarithms:
             yield Refutation(loss.place, scores.evidence)
         else:
-            message = f"the negative log likelihood expects log-probabilities but gets the output of `{scores.made_by}`"
+            message = f"`nll_loss` expects log-probabilities but gets the output of `{scores.made_by}`: use `log_softmax`"
             yield Suspicion(loss.place, message, scores.evidence)

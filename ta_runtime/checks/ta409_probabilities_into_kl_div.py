@@ -13,5 +13,5 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if scores.are_logarithms:
             yield Refutation(loss.place, scores.evidence)
         else:
-            message = f"`kl_div` expects log-probabilities but gets the output of `{scores.made_by}`"
+            message = f"`kl_div` expects log-probabilities but gets the output of `{scores.made_by}`: use `log_softmax`"
             yield Suspicion(loss.place, message, scores.evidence)

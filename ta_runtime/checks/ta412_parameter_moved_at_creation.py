@@ -12,7 +12,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "device": attribute.device,
         }
         if attribute.of_lost_parameter and not attribute.replaced:
-            message = f"`self.{attribute.name}` is a copy of a parameter, and no module or optimizer has it"
+            message = f"`self.{attribute.name}` is a copy of a parameter and never trains: keep the parameter itself"
             yield Suspicion(attribute.place, message, numbers)
         elif attribute.registered:
             yield Refutation(attribute.place, numbers)

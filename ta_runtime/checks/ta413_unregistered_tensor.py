@@ -25,13 +25,13 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 def _harm(attribute: Attribute) -> str | None:
     if attribute.learns:
-        return "gets gradients but is not a parameter, so no optimizer has it"
+        return "gets gradients but reaches no optimizer: make it an `nn.Parameter`"
     if attribute.apart:
-        return "is neither parameter nor buffer and stayed on another device than the model"
+        return "stayed on another device than the model: register it as a buffer"
     if attribute.differs:
-        return "is neither parameter nor buffer, and other than in the model whose state is loaded"
+        return "differs from the model whose state is loaded: register it as a buffer"
     if attribute.written:
-        return "is not a parameter or buffer but changes in training: `state_dict()` skips it"
+        return "changes in training, but `state_dict()` skips it: register it as a buffer"
     return None
 
 

@@ -16,7 +16,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Refutation(content.place, numbers)
         elif content.filled or not _may_be_zeroed(content):
             message = (
-                f"`self.{content.name}` is never initialised: training started from whatever was in memory"
+                f"`self.{content.name}` starts from whatever was in memory: initialise it, as with `nn.init`"
             )
             yield Suspicion(content.place, message, numbers)
 

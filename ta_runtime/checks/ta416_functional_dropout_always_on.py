@@ -14,11 +14,13 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if dropping.dropped and not dropping.told:
             evidence = {"p": dropping.p, "calls in evaluation mode": dropping.evaluating}
             yield Suspicion(
-                dropping.place, f"`{name}` without `training` drops values in evaluation too", evidence
+                dropping.place,
+                f"`{name}` without `training` drops values in evaluation too: pass `training=self.training`",
+                evidence,
             )
         elif dropping.kept and not dropping.told:
             evidence = {"p": dropping.p, "calls in training mode": dropping.training}
-            message = f"`{name}` without `training` drops nothing, not even in training"
+            message = f"`{name}` without `training` drops nothing, not even in training: pass `training=self.training`"
             yield Suspicion(dropping.place, message, evidence)
         elif dropping.evaluating and not dropping.dropped:
             evidence = {"p": dropping.p, "calls in evaluation mode": dropping.evaluating, "dropped": 0}

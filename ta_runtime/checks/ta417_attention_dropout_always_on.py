@@ -12,7 +12,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             continue
         evidence = {"largest dropout_p": dropping.p, "calls in evaluation mode": dropping.evaluating}
         if dropping.dropped:
-            message = "`scaled_dot_product_attention` drops in evaluation mode too"
+            message = "`scaled_dot_product_attention` drops in evaluation too: set `dropout_p` to 0 unless it trains"
             yield Suspicion(dropping.place, message, evidence)
         else:
             yield Refutation(dropping.place, evidence | {"dropped": 0})

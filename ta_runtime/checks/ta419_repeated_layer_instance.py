@@ -28,7 +28,9 @@ def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
         if _is_multiplied([id(part) for part in layer.module._modules.values()]) and distinct < len(held):
             if not _is_meant(model, layer, places):
                 kind = type(held[0]).__name__
-                message = f"this repeats one `{kind}`: all copies share the same weights"
+                message = (
+                    f"this repeats one `{kind}`, so all copies share weights: build each in a comprehension"
+                )
                 related = tuple((place, "the layer is made here") for place in dict.fromkeys(places))
                 yield Suspicion(layer.place, message, numbers, related=related)
         elif distinct == len(held):

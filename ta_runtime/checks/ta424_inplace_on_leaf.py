@@ -15,5 +15,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
     if failure.message.startswith(_REFUSALS):
         evidence: dict[str, int | str] = {"raised": failure.kind, "after steps": run.steps}
         yield Suspicion(
-            failure.place, "a leaf that requires a gradient is changed in place, which ends the run", evidence
+            failure.place,
+            "an in-place change of a leaf that requires a gradient ends the run: do it under `no_grad()`",
+            evidence,
         )

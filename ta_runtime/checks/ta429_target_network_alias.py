@@ -12,6 +12,10 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for loading in run.loadings:
         numbers = {"loads": loading.times, "onto itself": loading.onto_itself, "tensors": loading.tensors}
         if loading.onto_itself >= TIMES and loading.onto_itself == loading.times:
-            yield Suspicion(loading.place, "a network's state is loaded into that network itself", numbers)
+            yield Suspicion(
+                loading.place,
+                "a network loads its own state, so the target is no copy: make it by `deepcopy`",
+                numbers,
+            )
         elif not loading.onto_itself:
             yield Refutation(loading.place, numbers)

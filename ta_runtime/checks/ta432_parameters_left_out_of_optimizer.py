@@ -29,7 +29,7 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
             and (run.over or run.steps >= EARLY)
             and not _FIXED.search(f"{layer.name} {assigned_to(layer.place)}")
         ):
-            message = "no optimizer has the parameters of this layer, so it never learns"
+            message = "this layer never learns, as no optimizer has its parameters: add them to the optimizer"
             evidence: dict[str, float | int | str] = {
                 "layer": layer.name or "the model",
                 "parameters left out": layer.left_out,

@@ -7,7 +7,7 @@ from ta_runtime.facts import Run, Suspicion
 
 def check_progress(run: Run) -> Iterator[Suspicion]:
     for found in run.initialisations:
-        message = "this line initialises the same parameter again"
+        message = "this overwrites an earlier initialisation of the same parameter: keep only the right one"
         evidence: dict[str, float | int | str] = {
             "draws": found.times,
             "parameters": found.parameters,

@@ -12,7 +12,9 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
     for found in run.normalisations:
         if found.norm is None or found.norm < NORMALISED:
             continue
-        message = "`spectral_norm` has not estimated a norm yet when this weight is used in evaluation mode"
+        message = (
+            "`spectral_norm` has no estimate yet in evaluation mode: run one forward pass in training mode"
+        )
         evidence: dict[str, float | int | str] = {
             "spectral norm": found.norm,
             "layers": found.layers,

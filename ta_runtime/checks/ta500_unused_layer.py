@@ -72,7 +72,9 @@ def _unused(history: History, least: int) -> Iterator[Suspicion]:
             unused[layer.place].append(layer)
     for place, layers in unused.items():  # one for the blocks that share a line
         first = layers[0]
-        message = f"`{first.name}` never runs in training, and its parameters get no gradient"
+        message = (
+            f"`{first.name}` never runs in training and never learns: call it in `forward`, or remove it"
+        )
         evidence = {"layers": len(layers), "steps": min(steps[tensor] for tensor in first.parameters)}
         yield Suspicion(place, message, evidence)
 

@@ -31,7 +31,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 continue
             layer = calls[0].layer
             if len(calls) > _passes(forward, calls[0].module):
-                message = f"{layer} keeps one set of running statistics for the outputs of different layers"
+                message = (
+                    f"{layer} mixes running statistics of different layers: build a layer for each place"
+                )
                 yield Suspicion(layer.place, message, {"calls": len(calls)}, layer.name)
 
 

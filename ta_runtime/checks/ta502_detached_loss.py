@@ -14,13 +14,15 @@ EARLY_STEPS = 1000
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for backward in run.backwards:
         if backward.cut:
-            message = "the loss is cut off from the model: it has no graph, although the output of the model had one"
+            message = "the loss has no graph, though the model's output has one: take out the `detach` or `item` between"
             yield Suspicion(backward.place, message, {"losses without a graph": backward.cut})
         elif backward.through:
             yield Refutation(backward.place, {"parameters reached": backward.parameters})
     for reach in run.reaches:
         if reach.cut:
-            message = "the loss is cut off from the output of this model, and the optimizer steps without its gradients"
+            message = (
+                "this model gets no gradient from the loss: take out the `detach` or `item` between the two"
+            )
             yield from starved(run, reach, message)
 
 

@@ -15,5 +15,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             numbers = {"losses with a graph": backward.recorded, "parameters reached": backward.parameters}
             yield Refutation(backward.place, numbers)
         elif not backward.recorded and backward.forced >= (1 if run.over else PASSES):
-            message = "the loss is a leaf that was made to require a gradient, and no parameter gets one"
+            message = "no parameter trains, as the loss was made a leaf by `requires_grad`: compute it with the graph"
             yield Suspicion(backward.place, message, {"losses without a graph": backward.forced})

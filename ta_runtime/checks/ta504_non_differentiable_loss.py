@@ -10,5 +10,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if backward.through:
             yield Refutation(backward.place, {"parameters reached": backward.parameters})
         elif backward.stepped:
-            message = "every way from the loss to a parameter leads through a function whose gradient is zero"
+            message = "nothing trains, as a function with a zero gradient is between loss and model: use a smooth one"
             yield Suspicion(backward.place, message, {"losses": backward.stepped, "parameters reached": 0})

@@ -11,10 +11,12 @@ EARLIER = 2
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for backward in run.backwards:
         if backward.failed:
-            message = "the backward pass goes into the graph of an earlier step, and fails"
+            message = (
+                "the backward pass goes into the freed graph of an earlier step and fails: detach the state"
+            )
             yield Suspicion(backward.place, message, {"earlier steps reached": backward.failed})
         elif backward.earlier >= EARLIER:
-            message = "the backward pass goes through the graphs of all the steps before"
+            message = "each backward pass goes through all earlier steps and gets slower: detach the state"
             yield Suspicion(backward.place, message, {"earlier steps reached": backward.earlier})
         elif backward.followed and not backward.earlier:
             yield Refutation(

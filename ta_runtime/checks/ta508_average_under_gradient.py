@@ -8,7 +8,7 @@ from ta_runtime.facts import Refutation, Run, Suspicion
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for average in run.averages:
         if average.graphs:
-            message = "averages of parameters hold the graph of every update before"
+            message = "averages of parameters keep the graph of all updates: update them under `no_grad()`"
             yield Suspicion(
                 average.place, message, {"averages": average.graphs, "nodes of the largest": average.nodes}
             )

@@ -31,9 +31,13 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             stuck.setdefault((id(update.optimizer), half), []).append(update)
     for (_, half), updates in stuck.items():
         first = updates[0]
-        message = "steps do not change these parameters although they have gradients"
+        message = (
+            "steps leave these parameters unchanged despite gradients: check the learning rate and groups"
+        )
         if half:
-            message = "steps are too small for half precision: parameters with gradients stay as they were"
+            message = (
+                "steps are too small for half precision and round to nothing: keep the weights in float32"
+            )
         yield Suspicion(
             first.optimizer.place,
             message,

@@ -23,7 +23,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 continue
             if _is_fed(forward.calls[index + 1 :], given, result):
                 layer = call.layer
-                message = f"{layer} turns `{_name(given)}` into `{_name(result)}`, which later layers get"
+                message = f"{layer} turns `{_name(given)}` into `{_name(result)}` for later layers: cast its result back"
                 yield Suspicion(layer.place, message, {"module": type(call.module).__name__}, layer.name)
                 break  # later changes are its consequences
 

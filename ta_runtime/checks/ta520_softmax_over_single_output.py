@@ -16,5 +16,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             yield Refutation(place, {"largest dimension": largest})
         elif all(call.over_outputs for call in calls):
             function, result = calls[0].function, 0 if "log" in calls[0].function else 1
-            message = f"`{function}` over the one output of a layer is {result} for every sample"
+            message = (
+                f"`{function}` over the one output of a layer is {result} for every sample: use `sigmoid`"
+            )
             yield Suspicion(place, message, {"calls": len(calls), "size of the dimension": 1})

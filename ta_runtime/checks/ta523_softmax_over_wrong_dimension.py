@@ -16,7 +16,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if abs(total - 1) <= FAR:
             yield Refutation(loss.place, loss.scores.evidence)
         else:
-            message = f"`{loss.scores.made_by}` does not run over the classes: each output depends on its neighbours"
+            message = f"`{loss.scores.made_by}` does not run over the classes and mixes samples or positions: set `dim` to the classes"
             yield Suspicion(loss.place, message, loss.scores.evidence)
 
 

@@ -11,7 +11,7 @@ _LOOKS = 16
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for balance in run.balances:
         if balance.in_a_row >= _ROW:
-            message = "a sum is added to this mean and is over 50 times as large: use one reduction for both"
+            message = "the sum added to this mean is over 50 times as large and drowns it: use one reduction for both"
             yield Suspicion(balance.place, message, {"sum over mean": float(f"{balance.ratio:.3g}")})
         elif balance.looks >= _LOOKS and not balance.above:
             yield Refutation(

@@ -16,4 +16,8 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         if target.moves:
             yield Refutation(target.place, numbers)
         elif run.over and target.steps >= STEPS and target.looks >= LOOKS:
-            yield Suspicion(target.place, "the target network never follows the one that learns", numbers)
+            yield Suspicion(
+                target.place,
+                "the target network never follows the learning one: copy the weights over every few steps",
+                numbers,
+            )

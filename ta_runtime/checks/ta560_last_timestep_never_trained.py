@@ -9,6 +9,10 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for drawn in run.timesteps:
         numbers = {"drawn below": drawn.end, "entries of the schedule": drawn.entries}
         if drawn.end == drawn.entries - 1 and not drawn.others:
-            yield Suspicion(drawn.place, "the last entry of the schedule is never drawn", numbers)
+            yield Suspicion(
+                drawn.place,
+                "sampling starts at the last entry of the schedule, which is never trained: raise the end by 1",
+                numbers,
+            )
         elif drawn.end == drawn.entries:
             yield Refutation(drawn.place, numbers)

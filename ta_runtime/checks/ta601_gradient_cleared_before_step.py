@@ -1,4 +1,4 @@
-"""TA601: gradients are cleared between the backward pass and the step, so the step has none."""
+"""TA601: gradients are cleared before the step uses them: call `zero_grad()` after the step."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             count = sum(times for _, times in lost)
             if count >= FEW and count > sum(used.values()):  # else a bad batch may be dropped by it
                 line = next((clear.place for clear, _ in lost if clear.place != NOWHERE), place)
-                message = "gradients are cleared between the backward pass and the step, so the step has none"
+                message = "gradients are cleared before the step uses them: call `zero_grad()` after the step"
                 evidence = {"steps without gradients": count}
                 yield Suspicion(line, message, evidence, related=((place, "the step"),))
             elif (suspicion := _overwritten(history, place)) is not None:

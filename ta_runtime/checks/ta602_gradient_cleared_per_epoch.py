@@ -15,7 +15,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             stale, fresh = found[Condition.STALE], found[Condition.FRESH]
             if is_stale(history) and is_cleared and stale >= FEW and stale > fresh:
                 message = (
-                    "gradients are rarely cleared: most steps also follow the gradients of earlier steps"
+                    "most steps also follow gradients of earlier steps: call `zero_grad()` for each step"
                 )
                 yield Suspicion(
                     place, message, {"steps on old gradients": stale, "on cleared gradients": fresh}

@@ -17,9 +17,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         counts = [_counted(history, place) for history in run.loop.histories]
         late, used = sum(late for late, _ in counts), sum(used for _, used in counts)
         if late >= FEW and not used:
-            message = (
-                "gradients are not clipped between the backward pass and the step, so clipping has no effect"
-            )
+            message = "clipping has no effect at this place: clip between the backward pass and the step"
             yield Suspicion(place, message, {"clippings": late, "of gradients that a step uses": 0})
         elif (
             used >= FEW and used >= late

@@ -12,7 +12,7 @@ FEW = 2
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for history in run.loop.histories:
         if history.without_update is not None:
-            message = "the gradient scaler steps again without `scaler.update()` in between"
+            message = "the second `scaler.step` raises an error: call `scaler.update()` after each step"
             yield Suspicion(history.without_update, message, {"updates between two steps": 0})
         for place in history.places(Action.STEP):
             steps = [

@@ -1,4 +1,4 @@
-"""TA607: a learning rate scheduler steps before its optimizer, so the first learning rate is skipped."""
+"""TA607: a learning rate scheduler steps before its optimizer, which skips the first learning rate: swap them."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if not schedule.begins or not schedule.optimizer_steps:
             continue
         if _is_early(schedule):
-            message = f"`{schedule.kind}` steps before the optimizer, so the first learning rate is skipped"
+            message = f"`{schedule.kind}` steps before the optimizer, which skips the first learning rate: swap them"
             yield Suspicion(schedule.place, message, _evidence(schedule))
         elif schedule.before_first == 0:
             evidence = {"steps": schedule.times, "before the first of the optimizer": 0}

@@ -20,10 +20,12 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         related = ((schedule.built, "the schedule is laid out here"),)
         evidence = _evidence(schedule)
         if _is_per_epoch(schedule):
-            message = f"`{schedule.kind}` counts optimizer steps, but is stepped far less often"
+            message = (
+                f"`{schedule.kind}` counts optimizer steps, but is stepped far less often: step it after each"
+            )
             yield Suspicion(schedule.place, message, evidence, related=related)
         elif not schedule.counts_batches and _is_per_batch(schedule):
-            message = f"`{schedule.kind}` counts epochs, but is stepped with the optimizer"
+            message = f"`{schedule.kind}` counts epochs, but is stepped with the optimizer: step it per epoch"
             yield Suspicion(schedule.place, message, evidence, related=related)
         elif _fits(schedule):
             yield Refutation(schedule.place, evidence)

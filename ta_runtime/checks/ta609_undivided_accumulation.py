@@ -18,7 +18,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         for place, (whole, divided, count) in _accumulations(history).items():
             if whole >= FEW and not divided:
                 message = (
-                    "gradients of several batches are summed, but the loss is not divided by their number"
+                    "gradients of several batches are summed and too large: divide the loss by their number"
                 )
                 yield Suspicion(place, message, {"batches to a step": count, "loss divided by": 1})
             elif divided and not whole:

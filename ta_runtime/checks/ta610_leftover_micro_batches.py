@@ -18,7 +18,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             left.append(pending)
         for place in history.places(Action.STEP):
             if left:
-                message = "the last batches of an epoch are accumulated, but not stepped in it"
+                message = "the last batches of an epoch are accumulated but not stepped in it: step after the loop too"
                 yield Suspicion(place, message, {"batches to a step": usual, "left over": max(left)})
             elif history.epoch_is_over and not pending:
                 yield Refutation(place, {"batches to a step": usual, "left over": 0})

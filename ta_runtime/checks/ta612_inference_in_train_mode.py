@@ -21,7 +21,11 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
                 "dropout layers": inference.dropouts,
                 "batch norms": inference.norms,
             }
-            yield Suspicion(inference.place, "an evaluation runs the model in training mode", evidence)
+            yield Suspicion(
+                inference.place,
+                "the evaluation runs in training mode, with dropout or batch statistics: call `eval()` before",
+                evidence,
+            )
 
 
 def _evaluates(inference: Inference) -> bool:

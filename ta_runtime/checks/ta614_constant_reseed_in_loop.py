@@ -22,7 +22,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if all(left == found for left, found in starts):
             yield Refutation(seeding.place, {"seedings": seeding.calls, "drawn after the seed": 0})
         elif len(states) == 1:
-            message = "the same random numbers are drawn again after each seeding"
+            message = "each seeding repeats the same random numbers: seed once, before the loop"
             numbers: dict[str, int | str] = {
                 "seedings": seeding.calls,
                 "seed": next(iter(seeding.values)),

@@ -14,7 +14,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "still the model's": kept.shared,
         }
         if kept.shared:
-            message = "the state kept here is not a copy: training changed it before it was used"
+            message = "the state kept here changed with training before it was used: keep a `deepcopy`"
             yield Suspicion(kept.place, message, evidence, related=((kept.used, "it is used here"),))
         else:
             yield Refutation(kept.place, evidence)

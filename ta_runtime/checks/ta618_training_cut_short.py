@@ -36,10 +36,16 @@ def _epochs(place: Place, passes: list[Pass], length: int) -> Iterator[Suspicion
         yield Refutation(loop.place, numbers, (loop.cut,) if loop.cut is not None else ())
     elif _are_cut_alike(passes) and not _TRIES_OUT.search(loop.function):
         if loop.cut is not None and loop.limit is not None and _is_at(batches, loop.limit):
-            message = "training leaves the loop after a few batches of each epoch"
+            message = (
+                "training leaves the loop after a few batches of each epoch: remove the limit used to debug"
+            )
             yield Suspicion(loop.cut, message, numbers, related=((loop.place, "the training loop"),))
         elif batches == length - 1:
-            yield Suspicion(loop.place, "the last batch of each epoch is left out", numbers)
+            yield Suspicion(
+                loop.place,
+                "the last batch of each epoch is left out: round the number of batches up",
+                numbers,
+            )
 
 
 def _end(loader: Loader, length: int) -> Iterator[Suspicion | Refutation]:
@@ -53,7 +59,7 @@ def _end(loader: Loader, length: int) -> Iterator[Suspicion | Refutation]:
     if last.ended or last.batches >= length:
         yield Refutation(loop.place, numbers)
     else:
-        message = "the number of steps is rounded down, so the last epoch is not finished"
+        message = "the last epoch is not finished, as the number of steps is rounded down: round it up"
         yield Suspicion(loop.place, message, numbers)
 
 

@@ -20,5 +20,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
                 "steps of other optimizers": optimizer.others,
             }
             if optimizer.cleared >= CLEARED or optimizer.others >= OTHERS:
-                message = f"`{optimizer.kind}` is never stepped, though its parameters have gradients"
+                message = (
+                    f"`{optimizer.kind}` is never stepped, so its parameters never change: call `step()`"
+                )
                 yield Suspicion(optimizer.built, message, evidence)

@@ -17,7 +17,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             and not (schedule.is_part or schedule.is_replaced)
             and _has_trained(schedule.optimizer)
         ):
-            message = f"`{schedule.kind}` is never stepped, so the learning rate never changes"
+            message = (
+                f"`{schedule.kind}` is never stepped, so the learning rate never changes: call its `step()`"
+            )
             evidence = {"steps": 0, "steps of the optimizer": schedule.optimizer.steps}
             yield Suspicion(schedule.built, message, evidence)
 

@@ -22,7 +22,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         if abs(schedule.times - schedule.length) <= max(1, NEAR * schedule.length):
             yield Refutation(schedule.built, numbers)
         elif _counts_batches(schedule):
-            message = f"`{schedule.kind}` counts batches, but is stepped once for several of them"
+            message = f"`{schedule.kind}` counts batches, but is stepped once for several: divide its length"
             yield Suspicion(schedule.built, message, numbers, related=((schedule.place, "it steps here"),))
 
 

@@ -22,5 +22,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
                 "without one of the optimizer": schedule.skipped,
                 "of these in a warm-up": schedule.skipped_rising,
             }
-            message = "the schedule steps where the scaler skips the optimizer: skip it there too"
+            message = (
+                "the learning rate moves on where the scaler skips the optimizer: skip the schedule there too"
+            )
             yield Suspicion(schedule.place, message, numbers)

@@ -17,10 +17,12 @@ def check_run(run: Run) -> Iterator[Suspicion]:
         if schedule.is_part or not schedule.steps or schedule.built in of_epochs:  # TA608 says why it is over
             continue
         if schedule.length is not None and schedule.steps > max(PAST * schedule.length, schedule.length + 1):
-            message = f"`{schedule.kind}` steps past its end, where the learning rate rises again"
+            message = (
+                f"`{schedule.kind}` steps past its end, where the learning rate rises again: fit its length"
+            )
             evidence = {"steps of the schedule": schedule.steps, "laid out for": schedule.length}
             yield Suspicion(schedule.built, message, evidence)
         elif optimizer.at_zero >= FEW:
-            message = "the optimizer keeps stepping at a learning rate of 0"
+            message = "nothing is learned at a learning rate of 0: check the schedule and the groups"
             evidence = {"steps at 0 in a row": optimizer.at_zero, "steps": optimizer.steps}
             yield Suspicion(schedule.built, message, evidence)

@@ -16,7 +16,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             used = sum(times for step, times, _ in found if step.gradients is Condition.USED)
             fresh = sum(times for step, times, _ in found if step.gradients is Condition.FRESH)
             if used >= FEW and used > fresh:
-                message = "the optimizer steps again with the gradients that its last step used"
+                message = "the optimizer uses the same gradients for two steps: step once per backward pass"
                 yield Suspicion(place, message, {"steps": used, "along new gradients": fresh})
             elif fresh >= FEW and not used:
                 yield Refutation(place, {"steps along new gradients": fresh})

@@ -9,7 +9,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for found in run.adapted_models:
         if found.random_heads:
             names = ", ".join(f"`{name}`" for name in found.random_heads)
-            message = f"{names} was made at random and is frozen: name the task, or use `modules_to_save`"
+            message = f"{names} was made at random and is frozen: set `task_type` or `modules_to_save`"
             related = ((found.called_at, "it is called in training mode here"),)
             yield Suspicion(found.place, message, {"heads": len(found.random_heads)}, related=related)
         elif found.trained_heads:

@@ -25,9 +25,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         if _is_near(schedule.times, schedule.length) and not _is_near(steps, schedule.length):
             yield Refutation(schedule.built, numbers)
         elif _repeats(schedule, processes) and _is_near(steps, schedule.length):
-            message = (
-                f"`{schedule.kind}` steps {processes} times for each step, but has the length of one process"
-            )
+            message = f"`{schedule.kind}` steps {processes} times per optimizer step and ends early: scale its length"
             yield Suspicion(schedule.built, message, numbers, related=((schedule.place, "it steps here"),))
 
 

@@ -20,4 +20,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 evidence["first"] = loaded.unsafe[0]
             else:
                 evidence["weights_only=True"] = "loads this file as well"
-        yield Suspicion(loaded.place, "`torch.load` runs the pickle of this file", evidence)
+        yield Suspicion(
+            loaded.place,
+            "`torch.load` runs whatever code this pickle holds: load it with `weights_only=True`",
+            evidence,
+        )

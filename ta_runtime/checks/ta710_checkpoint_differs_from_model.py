@@ -9,10 +9,12 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
     for saved in run.checkpoints.saved:
         kept: dict[str, int | str] = {"saved as they are": saved.kept}
         if lost := _lost(saved, run):
-            message = "trained parameters are missing from the checkpoint"
+            message = "trained parameters are missing from the checkpoint: save the whole `state_dict()`"
             yield Suspicion(saved.place, message, {"missing": len(lost), "first": lost[0], **kept})
         elif saved.changed:
-            message = "the checkpoint holds other values than the trained parameters"
+            message = (
+                "the checkpoint holds other values than the trained parameters: save the model that trains"
+            )
             evidence = {"changed": len(saved.changed), "first": saved.changed[0], **kept}
             yield Suspicion(saved.place, message, evidence)
 

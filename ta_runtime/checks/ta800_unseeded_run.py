@@ -10,6 +10,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     if seeds.started is None:
         return
     if seeds.seed is None:
-        yield Suspicion(seeds.started, "this run trains without a seed, so it cannot be repeated")
+        yield Suspicion(
+            seeds.started, "this run trains without a seed and cannot be repeated: call `torch.manual_seed`"
+        )
     else:
         yield Refutation(seeds.started, {"seed": seeds.seed})

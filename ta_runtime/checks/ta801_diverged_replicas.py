@@ -18,7 +18,7 @@ def check_replicas(divergence: DivergedReplicas) -> Iterator[Suspicion]:
     # if the run saw why gradients are not reduced, that is the cause
     yield Suspicion(
         divergence.place,
-        f"{model} is not the same on all ranks",
+        f"{model} has other weights on some ranks, which drift apart: load, reduce and clip the same on all",
         evidence,
         cause="diverged replicas",
         order=1,

@@ -1,4 +1,4 @@
-"""TA803: several ranks write the same file."""
+"""TA803: several ranks write the same file and may corrupt it: write it on rank 0."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
     for saved in entries:
         ranks = writers[saved.host, saved.path]
         if len(ranks) > 1:
-            message = "several ranks write the same file"
+            message = "several ranks write the same file and may corrupt it: write it on rank 0"
             listed = ",".join(map(str, sorted(ranks)))
             yield Suspicion(saved.place, message, {"writers": len(ranks), "ranks": listed})
         else:

@@ -34,7 +34,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
 def _suspicion(forward: Forward, wrapper: Wrapper, count: int) -> Suspicion:
     return Suspicion(
         forward.place,
-        "the model runs past `DistributedDataParallel`, so no gradients are reduced",
+        "gradients are not reduced, so ranks drift apart: call the `DistributedDataParallel` model",
         {"forward passes past the wrapper": count, "through it": 0},
         related=((wrapper.place, "the model is wrapped here"),),
         cause="diverged replicas",

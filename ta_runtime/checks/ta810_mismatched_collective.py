@@ -13,5 +13,5 @@ def check_collective(mismatch: Mismatch) -> Iterator[Suspicion]:
         for rank, value in (first, second)
     }
     evidence |= {"call of the group": own.number, "ranks": f"{first[0]},{second[0]}"}
-    message = f"ranks do not agree on the {mismatch.what} of this `{own.name}`"
+    message = f"ranks differ in the {mismatch.what} of this `{own.name}` and hang or fail: make it equal"
     yield Suspicion(own.place, message, evidence)

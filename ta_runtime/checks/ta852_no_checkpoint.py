@@ -13,4 +13,8 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         lines = {saved.place for saved in run.checkpoints.saved}
         yield Refutation(place, {"steps": run.steps, "lines that save": len(lines)})
     else:
-        yield Suspicion(place, "this run trains a model and never saves it", {"steps": run.steps})
+        yield Suspicion(
+            place,
+            "the trained model is lost when this run ends: save its `state_dict()`",
+            {"steps": run.steps},
+        )

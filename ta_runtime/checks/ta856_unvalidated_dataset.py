@@ -21,14 +21,14 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if seen.missing:
             yield Suspicion(
                 place,
-                "samples with values that are NaN or infinite reach the training",
+                "samples with NaN or infinite values reach the training: drop or repair them",
                 numbers,
                 related=related,
             )
         elif repeated >= max(1, REPEATED * seen.count):
             yield Suspicion(
                 place,
-                "the same samples reach the training several times in an epoch",
+                "some samples count several times in an epoch: remove duplicates from the data set",
                 numbers,
                 related=related,
             )

@@ -61,24 +61,29 @@ def content(figures: Figures) -> str:
         return "no finite value" if figures.missing else "not looked at"
     words = [f"{number(figures.minimum)} to {number(figures.maximum)}"]
     if figures.mean is not None and figures.std is not None:
-        words.append(f"mean {number(round(figures.mean, 6))}, spread {number(round(figures.std, 6))}")
+        words.append(
+            f"mean {number(round(figures.mean, 6))}, standard deviation {number(round(figures.std, 6))}"
+        )
     if figures.missing:
         words.append(f"{share(figures.missing)} NaN or infinite")
     if figures.repeated:
-        words.append(f"{counted(figures.repeated, 'sample')} of {figures.shape[0]:,} come again")
+        words.append(f"{counted(figures.repeated, 'sample')} of {figures.shape[0]:,} repeated")
     return "; ".join([", ".join(words), *figures.remarks])
 
 
 def classes(counts: list[tuple[int, int]]) -> str:
-    """How often each class comes, in the order of the classes; of many, the commonest."""
+    """How often each class comes, the most frequent first; of many, only these."""
     total = sum(count for _, count in counts)
     if not total:
         return ""
     if len(counts) == 1:
         return f"all are {counts[0][0]}"
     named = counts if len(counts) <= _CLASSES else counts[: _CLASSES // 2]
-    told = ", ".join(f"{label}: {share(count / total)}" for label, count in sorted(named))
-    return told if named is counts else f"{counted(len(counts), 'class')[:-1]}es, most often {told}"
+    told = ", ".join(
+        f"{label}: {share(count / total)}"
+        for label, count in sorted(named, key=lambda each: (-each[1], each[0]))
+    )
+    return told if named is counts else f"{counted(len(counts), 'class')[:-1]}es, most frequent {told}"
 
 
 def loader(peeked: PeekedLoader) -> tuple[str, str]:
@@ -93,20 +98,17 @@ def looked_into(peeked: PeekedLoader) -> list[str]:
     """What its first batches say."""
     if peeked.complaint:
         return [f"not looked into: {peeked.complaint}"]
-    all_of_it = (
-        "all of it"
-        if peeked.whole
-        else f"the first {counted(peeked.batches, 'batch')}".replace("batchs", "batches")
-    )
-    told = [f"looked at {counted(peeked.samples, 'sample')}, {all_of_it}"]
+    samples = counted(peeked.samples, "sample")
+    batches = counted(peeked.batches, "batch").replace("batchs", "batches")
+    told = [f"looked at all {samples}" if peeked.whole else f"looked at {samples}, the first {batches}"]
     if told_labels := classes(peeked.labels):
         told.append(f"labels: {told_labels}")
     if peeked.repeated:
         told.append(
-            f"{counted(peeked.repeated, 'sample')} come again ({share(peeked.repeated / peeked.samples)})"
+            f"{counted(peeked.repeated, 'sample')} ({share(peeked.repeated / peeked.samples)}) repeated"
         )
     if peeked.shared:
-        told.append(f"{counted(peeked.shared, 'sample')} are those of the loader that trains ({share(peeked.shared / peeked.samples)})")  # fmt: skip
+        told.append(f"{counted(peeked.shared, 'sample')} ({share(peeked.shared / peeked.samples)}) are also in the loader that trains")  # fmt: skip
     return told
 
 
@@ -170,8 +172,8 @@ def aim(loss: Aim) -> str:
     """What a loss came to."""
     if loss.value is None:
         return f"{loss.function}"
-    chance = "" if loss.chance is None else f"; a guess has {number(round(loss.chance, 3))}"
-    return f"{loss.function} is {number(loss.value)}{chance}"
+    chance = "" if loss.chance is None else f"; random guessing gives {number(round(loss.chance, 3))}"
+    return f"{loss.function}: first loss {number(loss.value)}{chance}"
 
 
 def targets(loss: Aim) -> str:
@@ -190,7 +192,7 @@ def tried(flight: Flight) -> list[str]:
     if (mixing := flight.mixing) is not None:
         depends = mixing.change > mixing.rounding
         told.append(
-            f"samples: what {mixing.model} says of one {'changes with' if depends else 'does not depend on'} the"
+            f"samples: the output of {mixing.model} for a sample {'depends' if depends else 'does not depend'} on the"
             f" other {mixing.samples - 1:,} of its batch"
         )
     if (fit := flight.overfitting) is not None:
@@ -202,5 +204,5 @@ def tried(flight: Flight) -> list[str]:
         more = f" and {len(flight.unmoved) - 4:,} more" if len(flight.unmoved) > 4 else ""
         told.append(f"gradients: always zero for {names}{more}")
     elif fit is not None:
-        told.append("gradients: each weight that has one gets one other than zero")
+        told.append("gradients: none is entirely zero")
     return told

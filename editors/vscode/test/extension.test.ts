@@ -57,7 +57,7 @@ test("findings are shown, with the page of the rule at the cursor, until the ext
   await window.until(() => window.findings().length > 0);
   assert.deepEqual(
     window.findings().map(({ source, message }) => ({ source, message })),
-    [{ source: "ta-lint", message: "`optimizer.step` is not called, so the statement does nothing" }],
+    [{ source: "ta-lint", message: "`optimizer.step` is not called and does nothing: add `()`" }],
   );
   window.editor.selection.active = new Position(4, 3);
   await window.commands.get("ta-lint.showRule")?.();

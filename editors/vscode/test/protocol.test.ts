@@ -63,7 +63,7 @@ test("a bug is shown where it is, with a link to the page of its rule", async ()
   assert.deepEqual(others, []);
   assert.equal(finding?.code, "TA603");
   assert.equal(finding.source, "ta-lint");
-  assert.equal(finding.message, "`optimizer.step` is not called, so the statement does nothing");
+  assert.equal(finding.message, "`optimizer.step` is not called and does nothing: add `()`");
   assert.deepEqual(finding.range, { start: { line: 4, character: 0 }, end: { line: 4, character: 14 } });
   assert.match(finding.codeDescription?.href ?? "", /\/TA603-uncalled-method\.md$/);
 });
