@@ -414,7 +414,7 @@ def test_the_pointer_on_a_finding_shows_what_the_rule_means(editor: Editor) -> N
     page = editor.hover("train.py", 4, 5)
     assert page is not None
     assert page.startswith("### [TA603: uncalled-method](https://")
-    assert "looks the method up and drops it" in page
+    assert "Add the parentheses." in page
     assert "#### Bad\n```python\n" in page
     assert "#### Good\n```python\n" in page
     assert "severity =" not in page
