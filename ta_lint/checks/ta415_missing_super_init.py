@@ -43,7 +43,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 ):
                     yield Suspicion(
                         assign,
-                        f"setting the layer or parameter `self.{name}` raises here: call `super().__init__()` before",
+                        f"setting the layer or parameter `self.{name}` raises here: call `super().__init__()` first",
                     )
 
 

@@ -26,9 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         ):
             continue
         if others and (_is_loss(module, target) or all(_is_criterion(module, one) for one in others)):
-            message = (
-                f"`{target.value}` becomes the loss, and the next batch calls a tensor: use another name"
-            )
+            message = f"the loss replaces the loss function `{target.value}`, so the next batch raises: use another name"
             yield Suspicion(call, message, ((loops[0], "the loop"),))
 
 

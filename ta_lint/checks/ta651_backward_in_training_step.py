@@ -118,7 +118,8 @@ def _in_manual(
     hook = functions[0]
     if _returns_a_value(module, hook) and not _may_go_back(module, klass, functions):
         yield Suspicion(
-            hook.name, "nothing runs a backward pass: manual optimization leaves it to this method"
+            hook.name,
+            "nothing is trained: in manual optimization this method must call `self.manual_backward(loss)`",
         )
 
 

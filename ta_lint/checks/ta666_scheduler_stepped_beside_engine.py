@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for one in given:
             if _steps(module, call, one):
                 message = (
-                    f"{one.framework} steps this schedule too, so that it runs ahead; leave out this `step()`"
+                    f"{one.framework} steps this schedule too, so it runs ahead: leave out this `step()`"
                 )
                 related = ((one.place, "given here"),) if module.is_here(one.place) else ()
                 yield Suspicion(call, message, related, _fix(module, call))

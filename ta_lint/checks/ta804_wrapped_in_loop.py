@@ -27,10 +27,16 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         what = f"`{wrapping.wrapper}` wraps `{module.code(wrapping.model)}`"
         if isinstance(region, cst.FunctionDef):
-            yield Suspicion(wrapping.call, f"{what} in each call of `{region.name.value}`")
+            yield Suspicion(
+                wrapping.call, f"{what} again in each call of `{region.name.value}`: wrap it once"
+            )
         else:
             related = ((header(region), "this loop wraps it again and again"),)
-            yield Suspicion(wrapping.call, f"{what} in each pass of a training loop", related=related)
+            yield Suspicion(
+                wrapping.call,
+                f"{what} again in each pass of a training loop: wrap it once before",
+                related=related,
+            )
 
 
 def _repeats(wrapping: WrapCall, module: FileFacts) -> Region | None:

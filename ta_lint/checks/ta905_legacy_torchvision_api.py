@@ -127,7 +127,7 @@ def _weights(call: cst.Call, built: Builder, module: FileFacts) -> Iterator[Susp
     names = [
         f"`{arg.keyword.value}`" if arg.keyword is not None else "a positional `pretrained`" for arg in old
     ]
-    message = f"{' and '.join(names)} is deprecated since torchvision 0.13, which takes `weights`"
+    message = f"torchvision 0.13 deprecated {' and '.join(names)}: pass `weights` instead"
     fix = ProposedFix("name the weights", tuple(edits), imports) if edits else None
     yield Suspicion(call, message, fix=fix)
 

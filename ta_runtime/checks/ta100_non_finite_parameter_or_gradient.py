@@ -38,7 +38,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     ]
     if before:
         parameter = before[0].parameter
-        message = f"`{parameter.name}` {_state(before[0].weight)} before the step"
+        message = f"`{parameter.name}` {_state(before[0].weight)} before the step: check its initial value and the checkpoint"
         evidence = {"parameters": len(before), "of": len(step.updates)}
         yield Suspicion(parameter.place, message, evidence, parameter.name, cause="non-finite", order=1)
     after = [state for state in step.states if state.norm is not None and not math.isfinite(state.norm)]

@@ -23,9 +23,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         share = found.moved / found.differing
         evidence = {"share of elements that move": round(share, 3), "decay": found.decay}
         if share <= STUCK:
-            message = (
-                f"the average stays as it is: in {found.dtype} each update rounds away; keep it in float32"
-            )
+            message = f"the averaged weights never change, as updates round away in {found.dtype}: keep them in float32"
             yield Suspicion(found.place, message, evidence)
         elif share >= MOVES:
             yield Refutation(found.place, evidence, of_data=True)
