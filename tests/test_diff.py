@@ -583,7 +583,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_runs_without_records_are_told_apart_from_equal_ones(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="hold no records to compare"):
+    with pytest.raises(UsageError, match="no records to compare"):
         compare(run(tmp_path / "a", []), run(tmp_path / "b", []))
 
 

@@ -73,7 +73,7 @@ def test_what_is_wrong_with_an_option_is_said_when_it_is_given(module: Any) -> N
         module.MonitorCallback(every_n_steps=0)
     with pytest.raises(UsageError, match=r"gradients: .*'nrom'"):
         module.MonitorCallback(gradients=["nrom"])
-    with pytest.raises(UsageError, match="activations: the monitor that is given"):
+    with pytest.raises(UsageError, match="activations: the given monitor"):
         module.MonitorCallback(ModuleMonitor(), activations=())
     with pytest.raises(TypeError, match="no argument every"):
         module.SnapshotCallback("run", every=1)
@@ -253,7 +253,7 @@ def test_a_monitor_that_is_given_is_used_as_it_is(capsys: pytest.CaptureFixture[
     assert {step: list(values) for step, values in metrics.items()} == {2: keys, 5: keys}
     assert capsys.readouterr().err == ""
     fit(callback)  # another model
-    assert capsys.readouterr().err.count("the monitor that is given watches another model") == 1
+    assert capsys.readouterr().err.count("the given monitor watches another model") == 1
 
 
 def test_an_exception_of_a_lightning_run_leaves_nothing_behind() -> None:

@@ -340,13 +340,13 @@ def test_nothing_of_a_step_is_kept_alive_by_its_record(tmp_path: Path) -> None:
         train(3)
         audit.session.flush()
         assert audit.recorder is not None
-        assert len(audit.recorder._optimizers) == len(audit.recorder._tensors) == 0
+        assert len(audit.recorder._curves._optimizers) == len(audit.recorder._tensors) == 0
 
 
 def test_a_recorder_that_fails_says_so_once_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Recorder, "_of_optimizer", lambda *_: 1 / 0)
+    monkeypatch.setattr(Recorder, "_of_gradients", lambda *_: 1 / 0)
     with recording(tmp_path / "run") as audit:
         train(3)
     assert audit.session.step_count == 3
