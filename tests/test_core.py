@@ -141,7 +141,7 @@ def test_an_exception_of_ours_is_not_taken_for_findings(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 2
     assert ran.stderr.splitlines()[-1] == (
-        "ta-lint: error: ZeroDivisionError, a defect of ta-lint: please report what is above"
+        "ta-lint: error: ZeroDivisionError, a bug in ta-lint: please report the traceback above"
     )
 
 
