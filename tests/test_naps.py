@@ -289,7 +289,7 @@ def test_a_run_looks_at_the_steps_of_another_as_its_file_says(tmp_path: Path) ->
 
 
 def test_a_schedule_takes_no_budget_beside_it(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="schedule: the file says already which steps are looked at"):
+    with pytest.raises(UsageError, match="schedule: the file already decides the steps"):
         resolve(schedule=tmp_path / "steps.json", overhead=0.1)
 
 

@@ -19,12 +19,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if not scores.are_probabilities:
             yield Refutation(loss.place, scores.evidence)
         elif scores.made_by in ("softmax", "sigmoid") or _are_always_probabilities(step, loss):
-            what = (
-                f"which is already the output of `{scores.made_by}`"
-                if scores.made_by
-                else "are probabilities already"
-            )
-            message = f"cross entropy applies softmax to its input, {what}"
+            what = f"the output of `{scores.made_by}`" if scores.made_by else "probabilities"
+            message = f"cross entropy applies softmax again to {what}: give it the logits"
             yield Suspicion(loss.place, message, scores.evidence)
 
 
@@ -49,5 +45,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         elif len(measured) >= LOOKS and all(
             abs((scores.row_sum or 0) - 1) <= TOLERANCE for scores in measured
         ):
-            message = "cross entropy applies softmax to its input, whose rows are probabilities already"
+            message = "cross entropy applies softmax again to probabilities: give it the logits"
             yield Suspicion(evaluated.place, message, measured[0].evidence)

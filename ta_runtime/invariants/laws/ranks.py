@@ -17,7 +17,7 @@ class ReplicasStayEqual(Law):
     """A weight that was the same while it changed; and one that gets the same gradient, which parts of a model do not."""
 
     name = "replicas-stay-equal"
-    says = "a parameter that ranks had alike while it changed, or whose gradients they have alike, is equal on them"
+    says = "a parameter that was equal on all ranks while it changed, or whose gradients are equal on them, stays equal on them"
     wanted = frozenset({("parameter", "")})
     judges = True
 
