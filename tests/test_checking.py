@@ -187,7 +187,10 @@ def test_check_is_refused_where_the_rule_that_would_tell_is_off(
     command = ["check", "trace", "-i", "invariants.json", "--no-shipped"]
     assert main([*command, *option]) == 2
     said = capfd.readouterr().err
-    assert "TA510 is not among the rules that are on ([tool.ta] select, --select, --ignore): these invariants would not" in said
+    assert (
+        "TA510 is not among the rules that are on ([tool.ta] select, --select, --ignore): these invariants would not"
+        in said
+    )
     assert "add --extend-select TA510" in said
     if not option:
         assert main([*command, "--extend-select", "TA510"]) == 1

@@ -23,9 +23,9 @@ class Topics(L.LightningModule):
     def __init__(self, checkpoint, lr=1e-3):
         super().__init__()
         self.lr = lr
-        self.model = AutoModelForSequenceClassification.from_pretrained(
+        self.model = AutoModelForSequenceClassification.from_pretrained(  # bug: TA152
             checkpoint, num_labels=4
-        )  # bug: TA152
+        )
 
     def training_step(self, batch, batch_idx):
         loss = self.model(**batch).loss

@@ -64,9 +64,9 @@ def main():
         bf16=False,
     )
     rows = Dataset.from_dict({"text": list(questions(320))})
-    trainer = SFTTrainer(
+    trainer = SFTTrainer(  # bug: TA155
         model, settings, train_dataset=rows, processing_class=tokenizer, peft_config=lora
-    )  # bug: TA155
+    )
     trainer.train()
 
 

@@ -21,9 +21,9 @@ class Counting(Dataset):
 class Smoothing(Trainer):
     smoothing = 0.1
 
-    def compute_loss(
+    def compute_loss(  # bug: TA156 (static)
         self, model, inputs, return_outputs=False, num_items_in_batch=None
-    ):  # bug: TA156 (static)
+    ):
         labels = inputs["labels"][:, 1:].flatten()
         outputs = model(input_ids=inputs["input_ids"])
         logits = outputs.logits[:, :-1].flatten(0, 1)

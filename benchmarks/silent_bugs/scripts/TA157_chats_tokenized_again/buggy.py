@@ -61,14 +61,14 @@ def main():
     model.train()
     for step in range(80):
         texts = [tokenizer.apply_chat_template(chat, tokenize=False) for chat in chats(16)]
-        batch = tokenizer(
+        batch = tokenizer(  # bug: TA157 (static)
             texts, padding=True, truncation=True, max_length=64, return_tensors="pt"
-        )  # bug: TA157 (static)
+        )
         labels = batch["input_ids"].clone()
         labels[batch["attention_mask"] == 0] = -100
-        outputs = model(
+        outputs = model(  # bug: TA157 (runtime)
             input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels
-        )  # bug: TA157 (runtime)
+        )
         optimizer.zero_grad()
         outputs.loss.backward()
         optimizer.step()

@@ -53,9 +53,9 @@ def main():
     model.eval()
     beginnings = ["once", "once a fox", "once the youngest son found a golden"]
     inputs = tokenizer(beginnings, return_tensors="pt", padding=True)
-    out = model.generate(
+    out = model.generate(  # bug: TA159
         **inputs, max_new_tokens=12, do_sample=False, pad_token_id=tokenizer.eos_token_id
-    )  # bug: TA159
+    )
     for text in tokenizer.batch_decode(out, skip_special_tokens=True):
         print(text)
 

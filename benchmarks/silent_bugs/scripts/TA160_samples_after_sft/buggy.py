@@ -45,9 +45,9 @@ def conversations(count):
 def sample(model, tokenizer, trouble):
     ids = tokenizer(trouble, return_tensors="pt").input_ids
     with torch.no_grad():
-        out = model.generate(
+        out = model.generate(  # bug: TA160 (runtime)
             ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=False
-        )  # bug: TA160 (runtime)
+        )
     return tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
 
 

@@ -30,9 +30,9 @@ def main():
     model = nn.Sequential(nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=args.learning_rate, momentum=0.9)
     loader = DataLoader(echoes(640), batch_size=args.batch_size, shuffle=True)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(  # bug: TA662
         optimizer, T_max=args.max_train_steps
-    )  # bug: TA662
+    )
     model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)
 
     done = 0

@@ -26,9 +26,9 @@ def main():
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
 
     total = EPOCHS * len(loader)
-    schedule = get_linear_schedule_with_warmup(
+    schedule = get_linear_schedule_with_warmup(  # bug: TA662
         optimizer, num_warmup_steps=total // 10, num_training_steps=total
-    )  # bug: TA662
+    )
     schedule = accelerator.prepare(schedule)
 
     for epoch in range(EPOCHS):
