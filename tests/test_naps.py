@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.audit.audit import Audit
-from ta_runtime.audit.schedule import EARLY, Look
+from ta_runtime.audit.schedule import EARLY, Look, Period
 from ta_runtime.audit.session import Session
 from ta_runtime.probes.patching import _LAYER
 from ta_runtime.settings import resolve
@@ -106,8 +106,15 @@ def test_steps_that_are_but_counted_are_in_every_count() -> None:
     assert loop.session.index == EARLY + 6
 
 
+def rarely() -> Loop:
+    """A loop whose run decides which steps are audited, and audits by itself none but the first of 1,000."""
+    loop = Loop()
+    loop.session._schedule = Period(1000, 1)
+    return loop
+
+
 def test_what_an_epoch_begins_with_is_looked_at_in_ever_fewer_epochs() -> None:
-    loop = Loop(every_n_steps=1000)
+    loop = rarely()
     loader = DataLoader(torch.randn(24, 4), batch_size=3)  # type: ignore[arg-type, var-annotated]
     loop.session.start()
     try:
@@ -122,7 +129,7 @@ def test_what_an_epoch_begins_with_is_looked_at_in_ever_fewer_epochs() -> None:
 
 
 def test_what_a_later_optimizer_begins_with_is_looked_at() -> None:
-    loop = Loop(every_n_steps=1000)
+    loop = rarely()
     loop.session.start()
     try:
         for _ in range(4):
@@ -133,6 +140,19 @@ def test_what_a_later_optimizer_begins_with_is_looked_at() -> None:
         loop.session.stop()
     looked = [step for step in range(40) if loop.session.looks.look(step) is Look.FULL]
     assert [step for step in looked if step >= 10] == [11, 21]  # those of the second and the third
+
+
+def test_steps_that_the_user_has_fixed_stay_as_they_are_where_epochs_begin() -> None:
+    loop = Loop(every_n_steps=30)
+    loader = DataLoader(torch.randn(24, 4), batch_size=3)  # type: ignore[arg-type, var-annotated]
+    loop.session.start()
+    try:
+        for _ in range(10):
+            for batch in loader:
+                loop.step(batch)
+    finally:
+        loop.session.stop()
+    assert [step for step in range(80) if loop.session.looks.look(step) is Look.FULL] == [0, 30, 60]
 
 
 def test_a_loop_is_looked_at_again_and_again() -> None:

@@ -312,7 +312,7 @@ class Session:
         if optimizer not in self._judged:
             self._judge_optimizer(optimizer)
             if self._optimizers_seen and self._optimizers_seen & (self._optimizers_seen - 1) == 0:
-                self.audit_next()  # a phase may begin: another model, or some of its layers
+                self.begins_phase()  # another model, or some of its layers
             self._optimizers_seen += 1
         self.window.stepped = True
         if self._end_of_step.is_with(optimizer):
@@ -647,6 +647,11 @@ class Session:
         """Audit the step after this one in full, unless `every_n_steps` says that none is."""
         if self.settings.every_n_steps != 0:
             self._armed = max(self._armed, 1)
+
+    def begins_phase(self) -> None:
+        """A phase may begin: audit the next step, if the run and not its user decides which steps are audited."""
+        if self.settings.every_n_steps is None and self.settings.schedule is None:
+            self.audit_next()
 
     # -- what goes wrong --------------------------------------------------------------------------------------
 

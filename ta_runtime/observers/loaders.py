@@ -155,7 +155,7 @@ class LoaderObserver(Listener):
             self._facts[id(loader)] = facts
             self.found.append(facts)
         if facts.trained and facts.epochs & (facts.epochs - 1) == 0:
-            self._session.audit_next()  # what an epoch begins with: layers that thaw, another loss, another size
+            self._session.begins_phase()  # what an epoch begins with: layers that thaw, another loss, another size
         facts.epochs += 1
         begun = Pass(begun=here(), started_at=self._session.step_count)
         self._note_restart(facts)
