@@ -38,7 +38,7 @@ from ta_runtime.settings import resolve
 STEPS = 60
 """Of a training: ten more than the rules that wait longest for gradients."""
 SECONDS = 8.0
-"""After which a training of a large model ends early."""
+"""Of the processor, after which a training of a large model ends early: so it makes as many steps beside other programs."""
 PATIENCE = 60
 """Seconds after which one that does not get to its first steps is given up."""
 LARGEST = 15_000_000
@@ -74,9 +74,9 @@ def trained(
 ) -> int:
     """A plain training loop; `loss_of` gives the loss of the batch of a step. Returns the number of steps."""
     model.train()
-    started = time.perf_counter()
+    started = time.process_time()
     step = 0
-    while step < STEPS and (step < 5 or time.perf_counter() - started < SECONDS):
+    while step < STEPS and (step < 5 or time.process_time() - started < SECONDS):
         optimizer.zero_grad()
         loss = loss_of(step)
         loss.backward()  # type: ignore[no-untyped-call]
