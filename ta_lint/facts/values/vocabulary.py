@@ -99,6 +99,8 @@ DERIVED = {
     "torch.optim.Optimizer": Kind.OPTIMIZER,
     "torch.optim.lr_scheduler.LRScheduler": Kind.SCHEDULER,
     "torch.utils.data.DataLoader": Kind.DATALOADER,
+    "torch_geometric.data.DataLoader": Kind.DATALOADER,
+    "torch_geometric.loader.DataLoader": Kind.DATALOADER,
     "torch.utils.data.Sampler": Kind.SAMPLER,
     "torch.utils.data.Dataset": Kind.DATASET,
     "transformers.Trainer": Kind.TRAINER,
