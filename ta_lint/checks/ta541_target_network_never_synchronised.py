@@ -179,7 +179,8 @@ def _comes_after_backward(module: FileFacts, copy: Node) -> bool:
     """Whether a backward pass of the same function goes before a copy that each call makes."""
     home = module.tree.home(copy)
     tests = (above.test for above in module.tree.ancestors(copy) if isinstance(above, cst.If))
-    if any(module.tree.within(test, cst.Modulo) for test in tests):
+    operations = (one for test in tests for one in module.tree.within(test, cst.BinaryOperation))
+    if any(isinstance(one.operator, cst.Modulo) for one in operations):
         return False  # the count may start at a step that copies
     return any(module.tree.before(call, copy) for call in module.loops.backwards(home))
 
