@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.torch.losses import unwrapped
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.discounting import summands
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted, is_name
 
@@ -79,11 +80,14 @@ def _assigned(loop: cst.For, module: FileFacts) -> Iterator[tuple[cst.Name, Node
 
 
 def _is_loss(target: cst.Name, value: Node, loop: cst.For, module: FileFacts) -> bool:
+    """Whether a variable goes back, alone or as a term of what does, or is a mean over the batch and maybe other terms."""
     goes_back = any(
-        isinstance(call.func, cst.Attribute) and is_name(call.func.value, target.value)
-        for call in module.loops.backwards(loop)
+        is_name(term, target.value)
+        for loss in module.gradients.losses
+        if module.tree.contains(loop.body, loss.call)
+        for term in module.gradients.terms(loss)
     )
-    return goes_back or bool(module.losses.means(value))
+    return goes_back or any(module.losses.means(term) for _, term in summands(value))
 
 
 def _is_collected(name: str, loop: cst.For, module: FileFacts) -> bool:

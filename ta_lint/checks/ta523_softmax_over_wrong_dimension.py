@@ -1,11 +1,12 @@
 """TA523: softmax over the batch before a loss or argmax over classes: a sample's scores depend on the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.tree import Node, argument, spreads
 
@@ -18,6 +19,9 @@ _LOSSES = (
 _CHOICE = regex(r"torch\.(argmax|max|topk)")
 _CHOICES = {"argmax": 0, "max": 0, "topk": 1}
 _FUNCTIONS = frozenset({"softmax", "log_softmax"})
+_SAME_BATCH = frozenset("clone contiguous div float masked_fill masked_fill_ mul tanh".split())
+_RANK = 3
+"""Of what `bmm` takes and gives."""
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -31,6 +35,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             yield Suspicion(output.node, message, ((use, "the classes are along dimension 1 here"),))
         else:
             yield Suspicion(use, message, ((output.node, f"`{output.name}` is applied here"),))
+    for call in module.tree.all(cst.Call):
+        if call not in seen and (product := _product_over_batch(call, module)) is not None:
+            message = (
+                f"`{called_name(call)}` over the batch of `bmm`: each weight depends on the other samples"
+            )
+            yield Suspicion(call, message, ((product, "dimension 0 of this product is the batch"),))
 
 
 def _used_by_class(module: FileFacts) -> Iterator[tuple[Output, cst.Call]]:
@@ -73,6 +83,50 @@ def _is_over_the_first(output: Output, module: FileFacts) -> bool:
     is_layer = called in ("torch.nn.Softmax", "torch.nn.LogSoftmax")
     dim = argument(call, "dim", 1 if called and not is_layer else 0)
     return dim is not None and module.kinds.number(dim) == 0 and not _is_of_pairs(call, module)
+
+
+def _product_over_batch(call: cst.Call, module: FileFacts) -> cst.Call | None:
+    """The product of two batches of matrices over whose batch a softmax is, by the transpositions between."""
+    if called_name(call) not in _FUNCTIONS or spreads(call):
+        return None
+    is_function = module.qualified(call.func) is not None
+    operand = argument(call, "input", 0) if is_function else getattr(call.func, "value", None)
+    dim = argument(call, "dim", 1 if is_function else 0)
+    number = module.kinds.number(dim) if dim is not None else None
+    if operand is None or number is None:
+        return None
+    product, axis = _batch_of_product(operand, module, 4)
+    return product if axis == number % _RANK else None
+
+
+def _batch_of_product(node: Node, module: FileFacts, depth: int) -> tuple[cst.Call | None, int | None]:
+    """The `bmm` that a value comes from, and the dimension of the value along which its batch is."""
+    call = module.kinds.origin(node)
+    if not isinstance(call, cst.Call) or not depth:
+        return None, None
+    name = called_name(call)
+    if name == "bmm":
+        return call, 0
+    is_function = module.qualified(call.func) is not None
+    operand = argument(call, "input", 0) if is_function else getattr(call.func, "value", None)
+    if operand is None or name not in _SAME_BATCH | {"transpose", "permute"}:
+        return None, None
+    product, axis = _batch_of_product(operand, module, depth - 1)
+    return product, axis if name in _SAME_BATCH else _moved(axis, call, call.args[is_function:], module)
+
+
+def _moved(axis: int | None, call: cst.Call, dims: Sequence[cst.Arg], module: FileFacts) -> int | None:
+    """Where a transposition puts a dimension; None if that is not known."""
+    numbers = [module.kinds.number(dim.value) for dim in dims]
+    places = [int(number) % _RANK for number in numbers if number is not None]
+    if axis is None or len(places) != len(numbers):
+        return None
+    if called_name(call) == "permute":
+        return places.index(axis) if sorted(places) == list(range(_RANK)) else None
+    if len(places) != 2:
+        return None
+    first, second = places
+    return {first: second, second: first}.get(axis, axis)
 
 
 def _is_of_pairs(call: cst.Call, module: FileFacts) -> bool:

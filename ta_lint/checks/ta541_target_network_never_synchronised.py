@@ -50,6 +50,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             name, online = module.code(target.variable), module.code(target.online)
             message = f"`{name}` never follows `{online}`: copy the weights over with `load_state_dict`"
             yield Suspicion(target.made, message, ((called[0], "it gives targets here"),))
+        elif called and (first := _first_copy(module, target, rest)):
+            name, online = module.code(target.variable), module.code(target.online)
+            message = f"`{name}` starts with other weights than `{online}`: copy them over where you build it"
+            related = ((first, "the first copy, after a step of training"),)
+            yield Suspicion(target.made, message, related, is_note=True)
 
 
 def _targets(module: FileFacts) -> Iterator[_Target]:
@@ -137,6 +142,47 @@ def _is_called(tree: Tree, mention: Node) -> bool:
         "apply",
     )
     return is_method and name not in _MOVES and not reads and not _FOLLOWS.fullmatch(name)
+
+
+def _first_copy(module: FileFacts, target: _Target, mentions: list[Node]) -> Node | None:
+    """Where a target that is built with weights of its own first gets those of its twin, if training goes before; else None."""
+    if module.qualified(target.made.func) in _COPIES:
+        return None
+    copies = [mention for mention in mentions if _is_copied(module, target, mention)]
+    others = [mention for mention in mentions if mention not in copies]
+    known = all(_leaves_as_it_is(module, target, mention) or _is_saved(module, mention) for mention in others)
+    late = known and all(_comes_after_backward(module, copy) for copy in copies)
+    return copies[0] if copies and late else None
+
+
+def _is_copied(module: FileFacts, target: _Target, mention: Node) -> bool:
+    """Whether the weights of the twin go into a target here: by `load_state_dict`, by a loop over both, or by a function."""
+    twin = dotted(target.online)
+    statement = module.tree.statement(mention)
+    head = statement.iter if isinstance(statement, cst.For) else statement
+    call = next((above for above in module.tree.ancestors(mention) if isinstance(above, cst.Call)), None)
+    copies = isinstance(statement, cst.For) or (
+        call is not None and _FOLLOWS.fullmatch(called_name(call) or "")
+    )
+    return bool(copies) and any(
+        dotted(node) == twin for node in module.tree.within(head, cst.Name, cst.Attribute)
+    )
+
+
+def _is_saved(module: FileFacts, mention: Node) -> bool:
+    """Whether a mention reads the weights into a checkpoint, or takes them from one."""
+    above = module.tree.parent[mention]
+    return isinstance(above, cst.Attribute) and above.attr.value in ("state_dict", "load_state_dict")
+
+
+def _comes_after_backward(module: FileFacts, copy: Node) -> bool:
+    """Whether a backward pass of the same function goes before a copy that each call makes."""
+    home = module.tree.home(copy)
+    tests = (above.test for above in module.tree.ancestors(copy) if isinstance(above, cst.If))
+    operations = (one for test in tests for one in module.tree.within(test, cst.BinaryOperation))
+    if any(isinstance(one.operator, cst.Modulo) for one in operations):
+        return False  # the count may start at a step that copies
+    return any(module.tree.before(call, copy) for call in module.loops.backwards(home))
 
 
 def _leaves_as_it_is(module: FileFacts, target: _Target, mention: Node) -> bool:

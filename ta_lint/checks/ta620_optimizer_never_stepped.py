@@ -32,7 +32,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _steps_by_hand(module: FileFacts, made: cst.Call, uses: Uses) -> bool:
     """Whether code reads gradients, or the parameters of the groups, and so may make the step itself."""
-    if any(one.attr.value == "grad" for one in module.tree.within(module.tree.home(made), cst.Attribute)):
+    attributes = module.tree.within(module.tree.home(made), cst.Attribute)
+    if any(one.attr.value == "grad" and module.qualified(one) is None for one in attributes):
         return True
     return any(
         literal_text(key) == "params"
@@ -60,5 +61,5 @@ def _is_replaced(module: FileFacts, optimizer: OptimizerCall) -> bool:
     held = {dotted(source.model) for source in optimizer.sources}
     others = (one for one in module.parameters.optimizers if one is not optimizer)
     found = {dotted(source.model) for other in others for source in other.sources or ()}
-    found |= {dotted(switch.model) for switch in module.parameters.switches}
+    found |= {dotted(switch.model) for switch in module.parameters.switches if not switch.on}
     return not held.isdisjoint(found)

@@ -49,6 +49,7 @@ class Kinds:
             tree, names, classes, lambda node: kinds.construction(node), lambda: bool(kinds._constructing)
         )
         self._kinds: dict[Node, Kind | None] = {}
+        self._choosing: set[Node] = set()
         self._constructing: set[Node] = set()
 
     def kind(self, node: Node) -> Kind | None:
@@ -119,7 +120,28 @@ class Kinds:
         if called is not None:
             return vocabulary.constructed(called)
         derived = vocabulary.DERIVED.items()
-        return next((kind for base, kind in derived if self._classes.is_subclass(constructor, base)), None)
+        found = next((kind for base, kind in derived if self._classes.is_subclass(constructor, base)), None)
+        return found or self._chosen(constructor)
+
+    def _chosen(self, constructor: Node) -> Kind | None:
+        """The kind that a variable builds, whichever of several classes it is: `SGD if plain else AdamW`, or by branches."""
+        if not isinstance(constructor, cst.Name) or constructor in self._choosing:
+            return None
+        self._choosing.add(constructor)
+        try:
+            values = self._alternatives(constructor)
+            classes = [
+                each
+                for value in values
+                for each in ((value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,))
+            ]
+            kinds = {
+                self.instance(each) if isinstance(each, (cst.Name, cst.Attribute)) else None
+                for each in classes
+            }
+            return kinds.pop() if len(kinds) == 1 else None
+        finally:
+            self._choosing.discard(constructor)
 
     def _common(self, values: list[Node]) -> Kind | None:
         """The kind that all values share, `None` aside."""

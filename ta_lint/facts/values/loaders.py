@@ -15,7 +15,10 @@ from ta_lint.syntax.edits import Edit, set_argument
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, Tree, argument, is_name, spreads
 
-_LOADER = "torch.utils.data.DataLoader"
+# That of PyTorch Geometric is a subclass with the same first parameters.
+_LOADER = regex(
+    r"torch\.utils\.data\.(dataloader\.)?DataLoader|torch_geometric\.(data|loader)\.(\w+\.)?DataLoader"
+)
 _PARAMETERS = (
     "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout "
     "worker_init_fn multiprocessing_context generator"
@@ -132,7 +135,7 @@ class Loaders:
         if not isinstance(call.func, (cst.Name, cst.Attribute)):
             return None
         if call not in self._by_call:
-            is_loader = self._names.qualified(call.func) == _LOADER
+            is_loader = _LOADER.fullmatch(self._names.qualified(call.func) or "") is not None
             self._by_call[call] = LoaderCall(call) if is_loader else None
         return self._by_call[call]
 

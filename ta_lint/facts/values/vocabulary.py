@@ -22,7 +22,7 @@ class Kind(StrEnum):
 # Constructors and annotations by qualified name; the first match decides.
 CONSTRUCTED = (
     (regex(r"torch\.optim\.lr_scheduler\.\w+|torch\.optim\.swa_utils\.SWALR"), Kind.SCHEDULER),
-    (regex(r"transformers\.(\w+\.)*get_\w*schedule\w*"), Kind.SCHEDULER),
+    (regex(r"(transformers|diffusers)\.(\w+\.)*get_\w*schedule\w*"), Kind.SCHEDULER),
     (regex(r"torch\.optim\.[A-Z]\w*|torch\.distributed\.optim\.ZeroRedundancyOptimizer"), Kind.OPTIMIZER),
     (regex(r"(bitsandbytes\.optim|apex\.optimizers|torch_optimizer|lion_pytorch|prodigyopt)(\.\w+)*\.[A-Z]\w*"),
      Kind.OPTIMIZER),
@@ -36,7 +36,7 @@ CONSTRUCTED = (
     (regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+(Model|For[A-Z]\w+)\.from_(pretrained|config)"), Kind.MODULE),
     (regex(r"peft\.(\w+\.)*(get_peft_model|(Auto)?Peft\w*Model\w*(\.from_pretrained)?)"), Kind.MODULE),
     (regex(r"(transformers|trl)\.(\w+\.)*\w*Trainer"), Kind.TRAINER),
-    (regex(r"torch\.utils\.data\.DataLoader"), Kind.DATALOADER),
+    (regex(r"torch\.utils\.data\.DataLoader|torch_geometric\.(data|loader)\.DataLoader"), Kind.DATALOADER),
     (regex(r"torch\.utils\.data\.\w*Sampler"), Kind.SAMPLER),
     (regex(r"torch\.utils\.data\.(\w*Dataset|Subset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*"), Kind.DATASET),
     (regex(r"torch\.(Tensor|FloatTensor|LongTensor|BoolTensor)"), Kind.TENSOR),
@@ -99,6 +99,8 @@ DERIVED = {
     "torch.optim.Optimizer": Kind.OPTIMIZER,
     "torch.optim.lr_scheduler.LRScheduler": Kind.SCHEDULER,
     "torch.utils.data.DataLoader": Kind.DATALOADER,
+    "torch_geometric.data.DataLoader": Kind.DATALOADER,
+    "torch_geometric.loader.DataLoader": Kind.DATALOADER,
     "torch.utils.data.Sampler": Kind.SAMPLER,
     "torch.utils.data.Dataset": Kind.DATASET,
     "transformers.Trainer": Kind.TRAINER,
