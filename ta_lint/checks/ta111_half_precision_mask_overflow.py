@@ -53,6 +53,8 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
         return
     for call, given in fills:
         if isinstance(call.func, cst.Attribute) and not _is_full(module, call.func.value):
+            if isinstance(module.tree.home(call), cst.Module) and not _is_half_here(module):
+                continue  # no code of another file runs this
             message = f"`{module.code(given)}` raises in half precision, which holds no more than 65504"
             yield Suspicion(call, message)
 
@@ -64,6 +66,11 @@ def _is_near_half(module: FileFacts) -> bool:
     if module.is_nearby(*_TO_HALF):
         return True
     return module.is_nearby("autocast") and not module.is_nearby("bfloat16")
+
+
+def _is_half_here(module: FileFacts) -> bool:
+    """Whether the text of this file mentions half precision."""
+    return any(word in module.source.text for word in (*_TO_HALF, "autocast"))
 
 
 def _is_full(module: FileFacts, scores: Node) -> bool:

@@ -45,8 +45,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _flag(module: FileFacts, step: cst.Call) -> Node | None:
     """The joined flag of an environment's step; None if the program also uses one of the two flags alone."""
-    above = module.tree.parent[step]
-    target = above.targets[0].target if isinstance(above, cst.Assign) and above.value is step else None
+    target = _unpacked(module, step)
     names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else []
     if len(names) == 4:
         flag = names[2]
@@ -74,6 +73,20 @@ def _flag(module: FileFacts, step: cst.Call) -> Node | None:
                 joined.append(expression)
     own = [expression for expression in joined if module.tree.before(step, expression)]
     return next(iter([*own, *joined]), None)
+
+
+def _unpacked(module: FileFacts, step: cst.Call) -> Node | None:
+    """What the values of a step are assigned to, at once or from a variable: `result = env.step(a)`; `s, r, d, t, i = result`."""
+    above = module.tree.parent[step]
+    target = above.targets[0].target if isinstance(above, cst.Assign) and above.value is step else None
+    if not isinstance(target, cst.Name):
+        return target
+    found = [
+        assign.targets[0].target
+        for mention in module.names.mentions(target)
+        if isinstance(assign := module.tree.parent[mention], cst.Assign) and assign.value is mention
+    ]
+    return next((one for one in found if isinstance(one, cst.Tuple) and len(one.elements) == 5), None)
 
 
 def _join_of(module: FileFacts, mention: cst.Name, both: tuple[str, str]) -> Node | None:
@@ -156,4 +169,4 @@ def _mask_in(module: FileFacts) -> Node | None:
         for end in module.discounting.ends(one):
             if module.discounting.is_end(end):
                 return end
-    return None
+    return module.discounting.stored_end()

@@ -70,13 +70,19 @@ def check_text(source: Source) -> Iterator[TextFinding]:
         return
     above = {child: node for node in ast.walk(syntax) for child in ast.iter_child_nodes(node)}
     postponed = _postpones_annotations(syntax)
+    reported: set[tuple[ast.AST, str]] = set()
     for name, local in suspects:
+        place = _function_around(name, above), name.id
+        if place in reported:
+            continue  # one line says it for all
         is_magic = source.notebook is not None and _may_be_magic(name, above)
         if is_magic or not _can_raise(name, above, postponed):
             continue
         if not local:
+            reported.add(place)
             yield _report(name, "is not defined here: this raises `NameError`", source)
         elif not _is_bound_in_a_loop_around(name, above):
+            reported.add(place)
             yield _report(
                 name, "is read before this function assigns it: this raises `UnboundLocalError`", source
             )
@@ -305,6 +311,13 @@ def _postpones_annotations(syntax: ast.Module) -> bool:
         and any(alias.name == "annotations" for alias in node.names)
         for node in syntax.body
     )
+
+
+def _function_around(node: ast.AST, above: _Above) -> ast.AST:
+    """The innermost function that a node is in, or else its file."""
+    while not isinstance(node, (*_FUNCTIONS, ast.Module)):
+        node = above[node]
+    return node
 
 
 def _is_in_function(node: ast.AST, above: _Above) -> bool:

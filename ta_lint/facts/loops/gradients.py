@@ -19,6 +19,7 @@ from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.packing import is_packed
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.value import Frame, Origin
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
@@ -491,7 +492,8 @@ class _Walk:
         if is_name(node.value, "self") and name not in ("data", "T", "mT"):
             return _MAYBE
         base = self.of(node.value, frame)
-        return self._cut(node, base) if name == "data" else base
+        cuts = name == "data" and not is_packed(node.value, self._names, self._flow, frame)
+        return self._cut(node, base) if cuts else base
 
     def _comparison(self, node: cst.Comparison, frame: Frame | None) -> Gradient:
         """Of `<`, `==` and their like, which jump between 0 and 1; `is` and `in` give a plain bool."""
