@@ -15,9 +15,7 @@ optimizer = {optimizer}
 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
 batches = list(torch.randn(8, 2, 4))
 for epoch in range(3):
-    {early}
     for i, x in enumerate(batches):
-        {late}
         loss = model(x).square().mean()
         loss.backward()
         {clip}
@@ -29,17 +27,30 @@ for epoch in range(3):
 
 def loop(
     optimizer: str = "torch.optim.SGD(model.parameters(), lr=0.1)",
-    early: str = "pass",
-    late: str = "pass",
     clip: str = "pass",
     when: str = "True",
 ) -> str:
-    return LOOP.format(optimizer=optimizer, early=early, late=late, clip=clip, when=when)
+    return LOOP.format(optimizer=optimizer, clip=clip, when=when)
 
 
 ADAM = "torch.optim.Adam(model.parameters())"
 CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 SOFTMAX = "import torch\nfrom torch.nn import functional as F\n\nx = torch.randn({sizes})\nprint(F.softmax({given}))\n"
+PLAY = """
+import gymnasium as gym
+import torch
+
+env = gym.make("{game}")
+state, _ = env.reset()
+kept = []
+for _ in range(9):
+    after, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+    done = terminated or truncated
+    kept.append((state, reward, after, done))
+    state = after
+states, rewards, afters, dones = (torch.tensor(column) for column in zip(*kept))
+targets = rewards + 0.99 * critic(afters) * (1 - dones)
+"""
 VISION = "import torch\nfrom torchvision import models, transforms\n\nprint({made})\n"
 
 
@@ -51,11 +62,11 @@ VISION = "import torch\nfrom torchvision import models, transforms\n\nprint({mad
         ("TA418", SOFTMAX.format(sizes="2, 5", given="x"), "note"),
         ("TA418", SOFTMAX.format(sizes="2, 5", given="unknown(x)"), "note"),
         ("TA418", SOFTMAX.format(sizes="2, 5, 5", given="x"), "warning"),
-        ("TA607", loop(late="schedule.step()"), "note"),
-        ("TA607", loop(early="schedule.step()"), "warning"),
         ("TA609", loop(ADAM, when="(i + 1) % 4 == 0"), "note"),
         ("TA609", loop(ADAM, clip=CLIP, when="(i + 1) % 4 == 0"), "warning"),
         ("TA609", loop(when="(i + 1) % 4 == 0"), "warning"),
+        ("TA540", PLAY.format(game="ALE/Pong-v5"), "note"),
+        ("TA540", PLAY.format(game="Pendulum-v1"), "warning"),
         ("TA905", VISION.format(made="models.resnet18(pretrained=True)"), "note"),
         ("TA905", VISION.format(made="transforms.Scale(8)"), "warning"),
     ],

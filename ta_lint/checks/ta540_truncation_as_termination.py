@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.discounting import CASTS, alternatives, bare
-from ta_lint.syntax.tree import Node
+from ta_lint.syntax.tree import Node, literal_text
 
 KEYWORDS = ("step", ("*trunc*", "*done*", "*term*"))
 AROUND = (("*gamma*", "*discount*", "0.9"),)
@@ -35,9 +35,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         mask = _mask(module)
         if mask is not None:
             related = ((mask, "what it masks"),) if module.is_here(mask) else ()
-            yield Suspicion(
-                flag, "states cut off by a time limit count as worth zero: mask by `terminated` only", related
-            )
+            message = "states cut off by a time limit count as worth zero: mask by `terminated` only"
+            yield Suspicion(flag, message, related, is_note=_hardly_reaches_limit(module))
+
+
+def _hardly_reaches_limit(module: FileFacts) -> bool:
+    """Whether all environments of a file are games of Atari, whose limit is half an hour of play."""
+    made = module.calls_to(*_ENVIRONMENTS)
+    names = [literal_text(call.args[0].value) or "" for call in made if call.args]
+    return bool(names) and all("NoFrameskip" in name or name.startswith("ALE/") for name in names)
 
 
 # -- the flag -------------------------------------------------------------------------------------------------

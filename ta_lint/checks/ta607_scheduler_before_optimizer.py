@@ -32,13 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             )
             fix = ProposedFix("step the scheduler after the optimizer", edits) if edits else None
             related = ((step.place, "the optimizer steps here"),)
-            yield Suspicion(schedule.call, message, related, fix, is_note=_is_beside(module, schedule, step))
-
-
-def _is_beside(module: FileFacts, schedule: LoopEvent, step: LoopEvent) -> bool:
-    """Whether the scheduler takes each step with the optimizer, so that one step of many has the rate of the next."""
-    loops = module.tree.loops(schedule.call)
-    return bool(loops) and loops == module.tree.loops(step.place)
+            yield Suspicion(schedule.call, message, related, fix)
 
 
 def _steps_without_arguments(module: FileFacts) -> bool:

@@ -80,7 +80,8 @@ def check_text(source: Source) -> Iterator[TextFinding]:
             continue
         if not local:
             reported.add(place)
-            yield _report(name, "is not defined here: this raises `NameError`", source)
+            at_once = source.notebook is not None and isinstance(place[0], ast.Module)
+            yield _report(name, "is not defined here: this raises `NameError`", source, is_note=at_once)
         elif not _is_bound_in_a_loop_around(name, above):
             reported.add(place)
             yield _report(
@@ -355,6 +356,7 @@ def _binds(node: ast.AST, name: str) -> bool:
     return getattr(node, "name", None) == name  # def, class, except, match
 
 
-def _report(name: ast.Name, what: str, source: Source) -> TextFinding:
+def _report(name: ast.Name, what: str, source: Source, is_note: bool = False) -> TextFinding:
     column = flakes.column(source, name.lineno, name.col_offset)
-    return TextFinding(name.lineno, column, name.lineno, column + len(name.id), f"`{name.id}` {what}")
+    end = column + len(name.id)
+    return TextFinding(name.lineno, column, name.lineno, end, f"`{name.id}` {what}", is_note)

@@ -442,6 +442,11 @@ class _Walk:
     def _is_into(self, write: Write, variable: Node) -> bool:
         """Whether a write is into the value that a variable has here."""
         if not isinstance(variable, cst.Name) or not isinstance(write.variable, cst.Name):
+            if write.forces and (dotted(variable) or "").startswith(
+                "self."
+            ):  # what one method does holds in all
+                classes = [self._tree.enclosing(node, cst.ClassDef) for node in (variable, write.variable)]
+                return classes[0] is classes[1]
             return self._tree.home(write.variable) is self._tree.home(variable)
         if self._names.bindings(write.variable) is not self._names.bindings(variable):
             return False
