@@ -65,13 +65,32 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             for found in _sums(module, region):
                 taken = (value for value in found.taken if not _is_number_here(module, value))
                 kept = [(value, held) for value in taken if (held := module.graphs.held(value, region))]
-                if kept and _repeats(module, found) and _is_live(module, found) and _lives_on(module, found):
+                if (
+                    kept
+                    and _repeats(module, found)
+                    and _is_live(module, found)
+                    and _lives_on(module, found)
+                    and not _is_what_goes_back(module, found)
+                ):
                     reported.add(found.statement)
                     yield _kept_by_sum(module, found, kept)
     for statement in module.tree.all(cst.AugAssign, cst.Assign, cst.Expr):
         if statement not in reported and (suspicion := _kept_by_keeper(module, statement)) is not None:
             yield suspicion
     yield from _kept_by_trainers(module)
+
+
+def _is_what_goes_back(module: FileFacts, found: RunningSum) -> bool:
+    """Whether the list itself is given to the function that goes back through its values, in the last pass:
+    `agent.update(values)`.
+    """
+    path = dotted(found.owner)
+    return found.is_list and any(
+        path is not None and path == dotted(arg.value)
+        for one in module.graphs.passes_in(found.region)
+        if isinstance(one.call, cst.Call) and one.call is not one.backward
+        for arg in one.call.args
+    )
 
 
 def _is_number_here(module: FileFacts, value: Node) -> bool:
