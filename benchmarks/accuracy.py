@@ -187,7 +187,7 @@ def _fifth(fifth: dict[str, Any]) -> Iterator[str]:
     yield "### The fifth look"
     yield ""
     yield f"{len(fifth['repositories'])} more, {fifth['files']:,} files ({fifth['notebooks']} notebooks), {fifth['lines']:,}"
-    yield "lines, in parts: what one taught was mended before the next was linted, once. New rules are those of the fourth look, with"
+    yield "lines, in parts: what one taught was repaired before the next was linted, once. New rules are those of the fourth look, with"
     yield "their notes; judged are all findings of theirs and all above note, of a rule with more than 15 in a part 15 at random."
     yield ""
     rows: list[tuple[str, ...]] = [("", "repositories", "judged", "true", "worth a person's time")]
