@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 
+_RESOURCES = "._"  # of macOS: `._train.py` holds what the file system of `train.py` cannot
 _IGNORE = ".gitignore"
 _SETTINGS = LISTED_IN.union(FILES)
 
@@ -111,7 +112,8 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
             if entry.is_dir(follow_symlinks=False):
                 if not _skipped(f"{name}/", excluding, ignoring):
                     folders.append(entry.path)
-            elif name.endswith(SUFFIXES) and name not in SUFFIXES:  # a file named `.py` has no suffix
+            elif name.endswith(SUFFIXES) and name not in SUFFIXES and not name.startswith(_RESOURCES):
+                # a file named `.py` has no suffix
                 link_to_folder = entry.is_symlink() and os.path.isdir(entry.path)
                 if not link_to_folder and not _skipped(name, excluding, ignoring):
                     yield entry.path, config

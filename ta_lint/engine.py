@@ -223,7 +223,8 @@ def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> It
     """Run a check on a file."""
     if check.over_text is not None:
         for report in check.over_text(source):
-            yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
+            found = _finding(check.rule, report.message, Site(source.path, *report[:4]))
+            yield replace(found, severity=Severity.NOTE) if report.is_note else found
     elif check.over_facts is not None and facts is not None:
         for suspicion in check.over_facts(facts):
             if not facts.is_here(suspicion.node):

@@ -484,7 +484,7 @@ def test_statistics_count_each_rule(project: Path, ta_lint: Command) -> None:
     lines = [line.split() for line in ta_lint.out.splitlines()[:2]]
     assert [line[:2] for line in lines] == [["2", "TA401"], ["1", "TA700"]]
     assert ta_lint.out.splitlines()[2:] == [
-        "Found 3 warnings in 1 file.",
+        "Found 2 warnings and 1 note in 1 file.",
         "2 fixable with --fix --unsafe-fixes",
     ]
 

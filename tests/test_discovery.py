@@ -143,3 +143,10 @@ def test_a_gitignore_with_a_byte_order_mark_and_a_form_feed_is_read_as_git_reads
     for name in ("a.py", "b.py"):
         (tmp_path / name).touch()
     assert found(tmp_path) == ["b.py"]
+
+
+def test_what_macos_stores_beside_a_file_is_not_linted(tmp_path: Path) -> None:
+    (tmp_path / "._train.py").write_bytes(b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X")
+    (tmp_path / "train.py").write_text("import torch\n")
+    found = discover([tmp_path], Configs(Options(), tmp_path), tmp_path)
+    assert [file.name for file in found] == ["train.py"]

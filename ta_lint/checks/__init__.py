@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 
 class TextFinding(NamedTuple):
-    """The result of a check over text: positions as in `core.finding.Site`."""
+    """The result of a check over text: positions as in `core.finding.Site`, `is_note` as in `Suspicion`."""
 
     line: int
     column: int
     end_line: int
     end_column: int
     message: str
+    is_note: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,12 @@ _SMALL = 1e-3
 _COUNTS = frozenset({"torch.arange", "torch.bincount", "torch.randint"})
 
 
+# What gives no more than 1 and no less than -1.
+_WAVES = frozenset({"cos", "sin", "tanh"})
+_NEAR_ZERO = frozenset(
+    {"torch.cosine_similarity", f"{_FUNCTIONAL}cosine_similarity", f"{_FUNCTIONAL}tanh"}
+).union(f"torch.{name}" for name in _WAVES)
+
 _CUTS = frozenset({"ceil", "clamp", "clamp_min", "clip", "floor", "round"})
 
 # Names of such integers, which small numbers do not have.
@@ -51,7 +57,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
     """The suspicion about a logarithm whose operand has a combined function."""
     output = module.outputs.picked(operand) or _factor(module, operand)
-    if output is not None and output.is_probability:
+    if output is not None and output.is_probability and not _is_of_bounded(module, output.node):
         stable = "log_softmax" if output.name == "softmax" else "logsigmoid"
         yield _use(
             module,
@@ -70,6 +76,22 @@ def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -
         yield _use(module, call, "torch.logsumexp", _OVERFLOWS, None)
     elif isinstance(operand, cst.BinaryOperation):
         yield from _logarithm_with_one(module, call, operand)
+
+
+def _is_of_bounded(module: FileFacts, made: Node) -> bool:
+    """Whether a softmax or sigmoid is given values near 0, of which none rounds to 0 or 1."""
+    if not isinstance(made, cst.Call):
+        return False
+    given = argument(made, "input", 0)
+    if isinstance(made.func, cst.Attribute) and called_name(made) in ("softmax", "sigmoid"):
+        given = made.func.value if module.qualified(made.func) is None else given
+    while isinstance(given, cst.UnaryOperation):
+        given = given.expression
+    origin = module.kinds.origin(given) if given is not None else None
+    return isinstance(origin, cst.Call) and (
+        module.qualified(origin.func) in _NEAR_ZERO
+        or (module.qualified(origin.func) is None and called_name(origin) in _WAVES)
+    )
 
 
 def _factor(module: FileFacts, operand: cst.BaseExpression) -> Output | None:
@@ -138,7 +160,7 @@ def _logarithm_with_one(
             yield _use(module, call, "torch.log1p", "loses the digits of a small `x`", code)
     elif isinstance(operand.operator, cst.Subtract) and module.number(operand.left) == 1.0:
         output = module.outputs.of(operand.right)
-        if output is not None and output.name == "sigmoid":
+        if output is not None and output.name == "sigmoid" and not _is_of_bounded(module, output.node):
             given = _arguments(module, operand.right) if output.node is operand.right else None
             negated = f"-({given})" if given is not None else None
             why = "is infinite where `sigmoid` rounds to 1"

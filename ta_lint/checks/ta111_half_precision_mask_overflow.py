@@ -53,6 +53,10 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
         return
     for call, given in fills:
         if isinstance(call.func, cst.Attribute) and not _is_full(module, call.func.value):
+            if _fills_itself(call, call.func.value):
+                continue
+            if isinstance(module.tree.home(call), cst.Module) and not _is_half_here(module):
+                continue  # no code of another file runs this
             message = f"`{module.code(given)}` raises in half precision, which holds no more than 65504"
             yield Suspicion(call, message)
 
@@ -64,6 +68,18 @@ def _is_near_half(module: FileFacts) -> bool:
     if module.is_nearby(*_TO_HALF):
         return True
     return module.is_nearby("autocast") and not module.is_nearby("bfloat16")
+
+
+def _fills_itself(call: cst.Call, filled: Node) -> bool:
+    """Whether a mask is filled where it is 0 itself, so that its type is that of a mask: `mask.masked_fill(mask == 0, -1e9)`."""
+    condition = argument(call, "mask", 0)
+    compared = condition.left if isinstance(condition, cst.Comparison) else None
+    return compared is not None and dotted(filled) is not None and dotted(compared) == dotted(filled)
+
+
+def _is_half_here(module: FileFacts) -> bool:
+    """Whether the text of this file mentions half precision."""
+    return any(word in module.source.text for word in (*_TO_HALF, "autocast"))
 
 
 def _is_full(module: FileFacts, scores: Node) -> bool:

@@ -21,6 +21,7 @@ AROUND = (("*backward", "compute_loss"),)
 _WITHOUT_GRADIENT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _EMPTIES = frozenset({"clear", "detach_", "pop", "popleft", "remove", "zero_"})
 _MAPPINGS = ("builtins.dict", "collections.Counter", "collections.OrderedDict", "collections.defaultdict")
+_NUMBERS = frozenset({"builtins.float", "builtins.int"})
 _APPENDS = frozenset({"append", "appendleft"})
 _ENTRIES = frozenset({"get", "setdefault"})  # of a dictionary
 _JOINS = ("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack", "torch.vstack")
@@ -62,14 +63,64 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if _knows_torch(module, module.tree.root):
         for region in dict.fromkeys(_regions(module)):
             for found in _sums(module, region):
-                kept = [(value, held) for value in found.taken if (held := module.graphs.held(value, region))]
-                if kept and _repeats(module, found) and _is_live(module, found) and _lives_on(module, found):
+                taken = (value for value in found.taken if not _is_number_here(module, value))
+                kept = [(value, held) for value in taken if (held := module.graphs.held(value, region))]
+                if (
+                    kept
+                    and _repeats(module, found)
+                    and _is_live(module, found)
+                    and _lives_on(module, found)
+                    and not _is_what_goes_back(module, found)
+                ):
                     reported.add(found.statement)
                     yield _kept_by_sum(module, found, kept)
     for statement in module.tree.all(cst.AugAssign, cst.Assign, cst.Expr):
         if statement not in reported and (suspicion := _kept_by_keeper(module, statement)) is not None:
             yield suspicion
     yield from _kept_by_trainers(module)
+
+
+def _is_what_goes_back(module: FileFacts, found: RunningSum) -> bool:
+    """Whether the list itself is given to the function that goes back through its values, in the last pass:
+    `agent.update(values)`.
+    """
+    path = dotted(found.owner)
+    return found.is_list and any(
+        path is not None and path == dotted(arg.value)
+        for one in module.graphs.passes_in(found.region)
+        if isinstance(one.call, cst.Call) and one.call is not one.backward
+        for arg in one.call.args
+    )
+
+
+def _is_number_here(module: FileFacts, value: Node) -> bool:
+    """Whether a condition says that a value is a number: `if isinstance(loss, float):`, `if type(loss) == float:`."""
+    return any(
+        isinstance(above, cst.If)
+        and module.tree.contains(above.body, value)
+        and any(
+            _asks_for_number(module, test, dotted(value))
+            for test in module.tree.within(above.test, cst.Call, cst.Comparison)
+        )
+        for above in module.tree.ancestors(value)
+    )
+
+
+def _asks_for_number(module: FileFacts, test: Node, name: str | None) -> bool:
+    asked, kinds = None, None
+    if (
+        isinstance(test, cst.Call)
+        and module.qualified(test.func) == "builtins.isinstance"
+        and len(test.args) == 2
+    ):
+        asked, kinds = test.args[0].value, test.args[1].value
+    elif isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, (cst.Equal, cst.Is)):
+        made = test.left
+        if isinstance(made, cst.Call) and module.qualified(made.func) == "builtins.type" and made.args:
+            asked, kinds = made.args[0].value, test.comparisons[0].comparator
+    named = module.tree.within(kinds, cst.Name) if kinds is not None else []
+    is_asked = asked is not None and name is not None and dotted(asked) == name
+    return is_asked and bool(named) and all(module.qualified(one) in _NUMBERS for one in named)
 
 
 def _knows_torch(module: FileFacts, node: Node) -> bool:

@@ -29,7 +29,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             decisions = [use for use, told in uses if told == "decides"]
             if not _is_loss(assigned, value, loop, module):
                 continue
-            if _is_collected(assigned.value, loop, module) or not _goes_over_batches(loop, module):
+            if not _goes_over_batches(loop, value, module) or _adds_up_itself(assigned.value, loop, module):
+                continue
+            if not decisions and _is_collected(assigned.value, loop, module):
                 continue
             for use in (decisions or [use for use, _ in uses])[:1]:
                 name = assigned.value
@@ -41,14 +43,18 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 yield Suspicion(use, message, related, is_note=not decisions)
 
 
-def _goes_over_batches(loop: cst.For, module: FileFacts) -> bool:
-    """Whether a loop iterates over a loader of several batches, or over its training data piece by piece."""
+def _goes_over_batches(loop: cst.For, value: Node, module: FileFacts) -> bool:
+    """Whether a loop iterates over a loader of several batches, or over its data piece by piece: it trains, or computes a loss
+    under `no_grad`.
+    """
     loaders = module.loaders.behind(loop.iter)
     if loaders:
         sizes = [loader.given("batch_size") for loader in loaders]
         return not any(size is not None and _is_length(size, module) for size in sizes)
     counts = any(called_name(call) in _COUNTS for call in module.tree.within(loop.iter, cst.Call))
-    return not counts and module.loops.trains_each_pass(loop)
+    if counts:
+        return False
+    return module.loops.trains_each_pass(loop) or module.recording.records(value) is False
 
 
 def _is_length(size: Node, module: FileFacts) -> bool:
@@ -73,25 +79,43 @@ def _assigned(loop: cst.For, module: FileFacts) -> Iterator[tuple[cst.Name, Node
     seen: set[str] = set()
     for statement in module.tree.own(loop, cst.Assign):
         target = statement.targets[0].target
-        if isinstance(target, cst.Name) and target.value not in seen:
-            seen.add(target.value)
-            if module.tree.loops(statement)[:1] == [loop]:
-                yield target, statement.value
+        targets = [part.value for part in target.elements] if isinstance(target, cst.Tuple) else [target]
+        for one in targets:
+            if isinstance(one, cst.Name) and one.value not in seen:
+                seen.add(one.value)
+                if module.tree.loops(statement)[:1] == [loop]:
+                    yield one, statement.value
 
 
 def _is_loss(target: cst.Name, value: Node, loop: cst.For, module: FileFacts) -> bool:
     """Whether a variable goes back, alone or as a term of what does, or is a mean over the batch and maybe other terms."""
+    is_unpacked = isinstance(
+        module.tree.parent[target], cst.Element
+    )  # one of several that a function returns
+    region = module.tree.home(loop) if is_unpacked else loop.body
     goes_back = any(
         is_name(term, target.value)
         for loss in module.gradients.losses
-        if module.tree.contains(loop.body, loss.call)
+        if module.tree.contains(region, loss.call)
         for term in module.gradients.terms(loss)
     )
     return goes_back or any(module.losses.means(term) for _, term in summands(value))
 
 
+def _adds_up_itself(name: str, loop: cst.For, module: FileFacts) -> bool:
+    """Whether a loop computes a variable from its own value before: `loss += criterion(y, t)`."""
+    for statement in module.tree.within(loop.body, cst.AugAssign, cst.Assign):
+        targets = (
+            [statement.target] if isinstance(statement, cst.AugAssign) else [statement.targets[0].target]
+        )
+        names = [one.value for one in module.tree.within(statement.value, cst.Name)]
+        if is_name(targets[0], name) and (isinstance(statement, cst.AugAssign) or name in names):
+            return True
+    return False
+
+
 def _is_collected(name: str, loop: cst.For, module: FileFacts) -> bool:
-    """Whether a loop adds up a variable, or passes it to a call that may: any that does not log it or read its number."""
+    """Whether a loop adds a variable up, or passes it to a call that may: any that does not log it or read its number."""
     for mention in module.tree.within(loop.body, cst.Name):
         if mention.value != name:
             continue

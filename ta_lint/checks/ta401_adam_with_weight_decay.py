@@ -12,6 +12,9 @@ KEYWORDS = ("Adam",)
 
 _WEIGHT_DECAY = 4  # Adam(params, lr, betas, eps, weight_decay, ...)
 
+# Recipes give `AdamW` at least this much; less has always been the L2 of `Adam`, and hardly changes the weights.
+_OF_ADAMW = 1e-2
+
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
@@ -24,7 +27,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             message = (
                 f"`Adam` with `weight_decay={value:g}` scales the decay by the adaptive step: use `AdamW`"
             )
-            yield Suspicion(call, message, fix=_with_adamw(call, module))
+            yield Suspicion(call, message, fix=_with_adamw(call, module), is_note=abs(value) < _OF_ADAMW)
 
 
 def _with_adamw(call: cst.Call, module: FileFacts) -> ProposedFix | None:

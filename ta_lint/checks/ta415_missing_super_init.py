@@ -7,9 +7,14 @@ import libcst as cst
 
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
-from ta_lint.syntax.tree import Node
+from ta_lint.syntax.tree import Node, is_name
 
 KEYWORDS = ("__init__",)
+
+# What layers of torch have, and `nn.Module` has not.
+_OF_LAYERS = frozenset(
+    {"bias", "embedding_dim", "in_channels", "in_features", "out_channels", "out_features", "weight"}
+)
 
 # A file that transformers turns into code, with the bodies of base classes in place of calls of `super()`; it never runs.
 _TEMPLATE = "modular_"
@@ -30,7 +35,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             for name, assign in module.classes.assignments(klass)
             if module.tree.home(assign) is init
         ]
-        if first is None and sets and not _is_elsewhere(module, init):
+        if (
+            first is None
+            and sets
+            and not _is_elsewhere(module, init)
+            and not _is_mixed_in(module, klass, init)
+        ):
             message = f"`{klass.name.value}.__init__` raises or is no proper module: call `super().__init__()` first"
             yield Suspicion(init.name, message, fix=_fix(module, klass, init))
         elif first is not None:
@@ -56,6 +66,17 @@ def _first_mention(module: FileFacts, init: cst.FunctionDef) -> Node | None:
 def _assigns_before(module: FileFacts, init: cst.FunctionDef, first: Node) -> bool:
     assigns = module.tree.within(init.body, cst.Assign, cst.AnnAssign)
     return bool(assigns) and module.tree.before(assigns[0], first)
+
+
+def _is_mixed_in(module: FileFacts, klass: cst.ClassDef, init: cst.FunctionDef) -> bool:
+    """Whether `__init__` reads an attribute that the class and its bases do not set: the class is mixed into a module,
+    which is initialised first.
+    """
+    set_here = {name for name, _ in module.classes.assignments(klass)} | set(module.classes.methods(klass))
+    return module.classes.bases(klass) == ["torch.nn.Module"] and any(
+        is_name(attribute.value, "self") and attribute.attr.value in _OF_LAYERS - set_here
+        for attribute in module.tree.within(init.body, cst.Attribute)
+    )
 
 
 def _is_elsewhere(module: FileFacts, init: cst.FunctionDef) -> bool:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import argument, is_name
@@ -21,4 +23,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             yield Suspicion(
                 call,
                 f"`{name}` without `dim` takes dimension 0 of 1- and 3-dimensional input, else 1: name `dim`",
+                is_note=not _surprises(module, call, is_call=bool(found["function"])),
             )
+
+
+def _surprises(module: FileFacts, call: cst.Call, is_call: bool) -> bool:
+    """Whether the input is known to have three dimensions, so that softmax runs over the first, the batch."""
+    given = argument(call, "input", 0) if is_call else None
+    shape = module.shapes.shape(given) if given is not None else None
+    return shape is not None and len(shape) == 3

@@ -52,7 +52,8 @@ def _given_again(module: FileFacts, call: cst.Call) -> str | None:
     if module.qualified(holder.func) not in _HOLDERS or module.tree.contains(loops[0], holder):
         return None
     made = module.kinds.construction(given)
-    if made is None or any(module.tree.contains(loop, made) for loop in loops):
+    anew = (binding.node for binding in module.names.bindings(given))
+    if made is None or any(module.tree.contains(loop, node) for loop in loops for node in (made, *anew)):
         return None
     ends = any(True for _ in module.tree.own(loops[0], cst.Break, cst.Return))
     return _with_weights(module, module.layers.made(made), call) if not ends else None
@@ -119,10 +120,15 @@ def _is_held(module: FileFacts, node: Node) -> bool:
 
 
 def _is_meant(module: FileFacts, node: Node) -> bool:
-    """Whether the statement, its comments or the class say that the layer is shared."""
+    """Whether the statement, its comments, a condition around it or the class say that the layer is shared."""
     line = module.tree.parent[module.tree.statement(node)]
     klass = module.tree.enclosing(node, cst.ClassDef)
     texts = [klass.name.value] if klass is not None else []
+    texts += [
+        module.code(above.test)
+        for above in module.tree.ancestors(node)
+        if isinstance(above, cst.If) and module.tree.contains(above.body, node)
+    ]
     if isinstance(line, cst.SimpleStatementLine):
         texts += [module.verbatim(line), *module.places.comments(line)]
     return any(map(_SHARED.search, texts))

@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import Node, argument, is_name
+from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 KEYWORDS = ("Embedding", ("*uniform*", "*normal*", "*orthogonal*"))
 
@@ -17,7 +17,7 @@ _WRITES = frozenset({"copy_", "from_pretrained", "load_state_dict", "_fill_paddi
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    padded = [call for call in module.calls_to("torch.nn.Embedding") if _is_padded(call)]
+    padded = [call for call in module.calls_to("torch.nn.Embedding") if _is_padded(module, call)]
     if not padded or module.is_test or _is_zeroed(module):
         return
     for call in module.tree.all(cst.Call):
@@ -31,9 +31,29 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 break
 
 
-def _is_padded(call: cst.Call) -> bool:
+def _is_padded(module: FileFacts, call: cst.Call) -> bool:
     index = argument(call, "padding_idx", 2)
-    return index is not None and not is_name(index, "None") and argument(call, "_weight") is None
+    if index is None or argument(call, "_weight") is not None:
+        return False
+    return not all(_is_none(module, value) for value in module.calls_in_loop.values(index))
+
+
+def _is_none(module: FileFacts, value: Node) -> bool:
+    """Whether a value is None, or an attribute that this project sets to None alone."""
+    origin = module.kinds.origin(value)
+    if isinstance(origin, cst.Param):
+        return origin.default is not None and is_name(origin.default, "None")
+    if not isinstance(origin, cst.Attribute):
+        return is_name(origin, "None")
+    name = origin.attr.value
+    values = [
+        assign.value
+        for root in (module.tree.root, *(module.names.beside(name) or ()))
+        for assign in module.tree.within(root, cst.Assign)
+        if any((dotted(one.target) or "").endswith(f".{name}") for one in assign.targets)
+    ]
+    own = [one for one in values if not (isinstance(one, cst.Name) and one.value == name)]  # handed on
+    return bool(own) and all(is_name(one, "None") for one in own)
 
 
 def _filled(module: FileFacts, call: cst.Call) -> Node | None:

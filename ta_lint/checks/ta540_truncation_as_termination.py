@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.discounting import CASTS, alternatives, bare
-from ta_lint.syntax.tree import Node
+from ta_lint.syntax.tree import Node, literal_text
 
 KEYWORDS = ("step", ("*trunc*", "*done*", "*term*"))
 AROUND = (("*gamma*", "*discount*", "0.9"),)
@@ -35,9 +35,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         mask = _mask(module)
         if mask is not None:
             related = ((mask, "what it masks"),) if module.is_here(mask) else ()
-            yield Suspicion(
-                flag, "states cut off by a time limit count as worth zero: mask by `terminated` only", related
-            )
+            message = "states cut off by a time limit count as worth zero: mask by `terminated` only"
+            yield Suspicion(flag, message, related, is_note=_hardly_reaches_limit(module))
+
+
+def _hardly_reaches_limit(module: FileFacts) -> bool:
+    """Whether all environments of a file are games of Atari, whose limit is half an hour of play."""
+    made = module.calls_to(*_ENVIRONMENTS)
+    names = [literal_text(call.args[0].value) or "" for call in made if call.args]
+    return bool(names) and all("NoFrameskip" in name or name.startswith("ALE/") for name in names)
 
 
 # -- the flag -------------------------------------------------------------------------------------------------
@@ -45,8 +51,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _flag(module: FileFacts, step: cst.Call) -> Node | None:
     """The joined flag of an environment's step; None if the program also uses one of the two flags alone."""
-    above = module.tree.parent[step]
-    target = above.targets[0].target if isinstance(above, cst.Assign) and above.value is step else None
+    target = _unpacked(module, step)
     names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else []
     if len(names) == 4:
         flag = names[2]
@@ -74,6 +79,20 @@ def _flag(module: FileFacts, step: cst.Call) -> Node | None:
                 joined.append(expression)
     own = [expression for expression in joined if module.tree.before(step, expression)]
     return next(iter([*own, *joined]), None)
+
+
+def _unpacked(module: FileFacts, step: cst.Call) -> Node | None:
+    """What the values of a step are assigned to, at once or from a variable: `result = env.step(a)`; `s, r, d, t, i = result`."""
+    above = module.tree.parent[step]
+    target = above.targets[0].target if isinstance(above, cst.Assign) and above.value is step else None
+    if not isinstance(target, cst.Name):
+        return target
+    found = [
+        assign.targets[0].target
+        for mention in module.names.mentions(target)
+        if isinstance(assign := module.tree.parent[mention], cst.Assign) and assign.value is mention
+    ]
+    return next((one for one in found if isinstance(one, cst.Tuple) and len(one.elements) == 5), None)
 
 
 def _join_of(module: FileFacts, mention: cst.Name, both: tuple[str, str]) -> Node | None:
@@ -156,4 +175,4 @@ def _mask_in(module: FileFacts) -> Node | None:
         for end in module.discounting.ends(one):
             if module.discounting.is_end(end):
                 return end
-    return None
+    return module.discounting.stored_end()

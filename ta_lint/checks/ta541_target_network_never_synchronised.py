@@ -10,7 +10,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.kinds import Kind
-from ta_lint.syntax.tree import Node, Tree, dotted
+from ta_lint.syntax.tree import Node, Tree, dotted, is_name
 
 KEYWORDS = (("*target*", "*_old*", "old_*", "*tgt*"),)
 
@@ -42,15 +42,16 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if mentions is None:
             continue
         called = [mention for mention in mentions if _is_called(module.tree, mention)]
+        read = [mention for mention in called if not _is_dropped(module.tree, mention)]
         rest = [mention for mention in mentions if mention not in called]
-        never = called and all(_leaves_as_it_is(module, target, mention) for mention in rest)
+        never = read and all(_leaves_as_it_is(module, target, mention) for mention in rest)
         if never and module.is_nearby(
             "gamma", "GAMMA", "discount", "DISCOUNT"
         ):  # others learn from a frozen twin on purpose
             name, online = module.code(target.variable), module.code(target.online)
             message = f"`{name}` never follows `{online}`: copy the weights over with `load_state_dict`"
-            yield Suspicion(target.made, message, ((called[0], "it gives targets here"),))
-        elif called and (first := _first_copy(module, target, rest)):
+            yield Suspicion(target.made, message, ((read[0], "it gives targets here"),))
+        elif read and (first := _first_copy(module, target, rest)):
             name, online = module.code(target.variable), module.code(target.online)
             message = f"`{name}` starts with other weights than `{online}`: copy them over where you build it"
             related = ((first, "the first copy, after a step of training"),)
@@ -183,6 +184,18 @@ def _comes_after_backward(module: FileFacts, copy: Node) -> bool:
     if any(isinstance(one.operator, cst.Modulo) for one in operations):
         return False  # the count may start at a step that copies
     return any(module.tree.before(call, copy) for call in module.loops.backwards(home))
+
+
+def _is_dropped(tree: Tree, mention: Node) -> bool:
+    """Whether nothing reads what a network gives, as where a first pass makes its lazy layers: `_ = target(x)`."""
+    for above in tree.ancestors(mention):
+        if isinstance(above, cst.Assign):
+            return all(is_name(target.target, "_") for target in above.targets)
+        if isinstance(above, cst.Expr):
+            return True
+        if not isinstance(above, (cst.Attribute, cst.Call)) or isinstance(tree.parent[above], cst.Arg):
+            return False
+    return False
 
 
 def _leaves_as_it_is(module: FileFacts, target: _Target, mention: Node) -> bool:

@@ -31,7 +31,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 move(module.tree, module.places, schedule.call, step.place, Side.END) if not step.via else ()
             )
             fix = ProposedFix("step the scheduler after the optimizer", edits) if edits else None
-            yield Suspicion(schedule.call, message, ((step.place, "the optimizer steps here"),), fix)
+            related = ((step.place, "the optimizer steps here"),)
+            yield Suspicion(schedule.call, message, related, fix)
 
 
 def _steps_without_arguments(module: FileFacts) -> bool:

@@ -22,6 +22,8 @@ AROUND = (
 # Names of code that rescales gradients, losses or learning rates.
 _SCALES = regex(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")
 _SUMS = regex(r"reduction\s*=\s*['\"]sum['\"]|size_average\s*=\s*False")
+_OPTIMIZER = regex(r"torch\.optim\.[A-Z]\w+")
+_ADAPTS = regex(r"torch\.optim\.(Ada(m|mW|max|grad|factor)|NAdam|RAdam|RMSprop|Rprop)")
 _RATES = regex(r"lr|learning_rate|loss|grad|weight", re.IGNORECASE)
 
 
@@ -36,7 +38,21 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             f"gradients of `{count}` batches are summed: divide the loss by `{count}` to keep the step size"
         )
         related = ((accumulation.guard, "the step comes once for all of them"),)
-        yield Suspicion(accumulation.backwards[0].call, message, related, _fix(module, accumulation))
+        yield Suspicion(
+            accumulation.backwards[0].call,
+            message,
+            related,
+            _fix(module, accumulation),
+            _is_scaled_away(module),
+        )
+
+
+def _is_scaled_away(module: FileFacts) -> bool:
+    """Whether all optimizers of a file divide the gradient by its size, and nothing clips it before."""
+    made = [call for call, _ in module.calls_matching(_OPTIMIZER)]
+    if any("clip_grad" in (called_name(call) or "") for call in module.tree.all(cst.Call)):
+        return False
+    return bool(made) and all(_ADAPTS.fullmatch(module.qualified(call.func) or "") for call in made)
 
 
 def _is_divided(module: FileFacts, accumulation: Accumulation) -> bool:

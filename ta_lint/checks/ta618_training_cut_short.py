@@ -125,6 +125,8 @@ def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
     named = home.name.value if isinstance(home, cst.FunctionDef) else ""
     if not isinstance(loop, cst.For) or _TRIES_OUT.search(f"{module.source.path} {named}"):
         return
+    if isinstance(home, cst.Module) and not module.tree.loops(loop) and _trains_elsewhere(module, loop):
+        return
     calls = {called_name(call): call for call in module.tree.within(loop.iter, cst.Call)}
     if not any(_is_loader(module, n) for n in module.tree.within(loop.iter, cst.Name, cst.Attribute)):
         return
@@ -141,6 +143,17 @@ def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
         limit = _limit(module, branch, index)
         if limit is not None:
             yield branch.test, f"training leaves the loop after some {limit} batches of each epoch"
+
+
+def _trains_elsewhere(module: FileFacts, tried: cst.For) -> bool:
+    """Whether a script that takes a few batches once, outside any epoch, trains in another loop as well: it tries the loop out."""
+    return any(
+        loop is not tried
+        and module.tree.loops(loop)
+        and not module.tree.contains(loop, tried)
+        and {Action.BACKWARD, Action.STEP} <= module.order.actions(loop)
+        for loop in module.tree.all(cst.For)
+    )
 
 
 def _limit(module: FileFacts, branch: cst.If, index: str | None) -> int | None:

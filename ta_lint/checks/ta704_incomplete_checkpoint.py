@@ -328,10 +328,23 @@ def _moved_scheduler(module: FileFacts) -> cst.Call | None:
             continue
         name = dotted(assign.targets[0].target)
         told = argument(call, "last_epoch") is not None or spreads(call)
+        told = told or any(_is_told_where(other, name, module) for other in module.tree.all(cst.Assign))
         told = told or any(_GOES_ON.search(part.value) for part in module.tree.within(call, cst.Name))
         if name is not None and not told and _only_counts(name, call, module):
             return call
     return None
+
+
+def _is_told_where(assign: cst.Assign, name: str | None, module: FileFacts) -> bool:
+    """Whether code also binds the name of a scheduler to one that starts at a given step, as where training resumes."""
+    made = assign.value
+    is_same = any(dotted(target.target) == name for target in assign.targets)
+    return (
+        is_same
+        and isinstance(made, cst.Call)
+        and module.kinds.instance(made.func) is Kind.SCHEDULER
+        and argument(made, "last_epoch") is not None
+    )
 
 
 def _only_counts(name: str, made: cst.Call, module: FileFacts) -> bool:

@@ -23,5 +23,4 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             f"`{use.name}` is deprecated since torch {symbol.deprecated}{instead}",
             related=tuple((name, "used here") for name in module.api.mentions(use)),
             fix=module.renaming.fix(use),
-            is_note=symbol.quiet,
         )

@@ -88,7 +88,7 @@ def _calls(module: FileFacts) -> Iterator[Suspicion]:
                 yield from _weights(call, Builder(None, None), module)
         elif qualified == f"{_V2}.ToTensor":
             if not module.targets_before(2, 1):
-                yield Suspicion(call, _TO_TENSOR, fix=_converted(call, module))
+                yield Suspicion(call, _TO_TENSOR, fix=_converted(call, module), is_note=True)
         elif qualified.startswith("torchvision."):
             if (built := builder(qualified)) is not None:
                 yield from _weights(call, built, module)
@@ -129,7 +129,7 @@ def _weights(call: cst.Call, built: Builder, module: FileFacts) -> Iterator[Susp
     ]
     message = f"torchvision 0.13 deprecated {' and '.join(names)}: pass `weights` instead"
     fix = ProposedFix("name the weights", tuple(edits), imports) if edits else None
-    yield Suspicion(call, message, fix=fix)
+    yield Suspicion(call, message, fix=fix, is_note=True)
 
 
 def _is_flag(value: cst.BaseExpression, module: FileFacts) -> bool:
@@ -182,7 +182,7 @@ def _mentions(module: FileFacts) -> Iterator[Suspicion]:
         if _is_called(attribute, module) or _is_asked_for(attribute, module):
             continue
         if module.qualified(attribute) == f"{_V2}.ToTensor":
-            yield Suspicion(attribute, _TO_TENSOR)
+            yield Suspicion(attribute, _TO_TENSOR, is_note=True)
     for path, alias in module.names.imports():
         if path == f"{_V2}.ToTensor":
             yield from _import_without_call(alias, module)
@@ -200,7 +200,7 @@ def _import_without_call(alias: cst.ImportAlias, module: FileFacts) -> Iterator[
         return
     related = tuple((use, "used here") for use in uses)
     fix = None if uses else ProposedFix("remove the import", (remove_imported(module.tree, alias),))
-    yield Suspicion(alias, _TO_TENSOR, related=related, fix=fix)
+    yield Suspicion(alias, _TO_TENSOR, related=related, fix=fix, is_note=True)
 
 
 def _is_called(node: Node, module: FileFacts) -> bool:

@@ -70,13 +70,20 @@ def check_text(source: Source) -> Iterator[TextFinding]:
         return
     above = {child: node for node in ast.walk(syntax) for child in ast.iter_child_nodes(node)}
     postponed = _postpones_annotations(syntax)
+    reported: set[tuple[ast.AST, str]] = set()
     for name, local in suspects:
+        place = _function_around(name, above), name.id
+        if place in reported:
+            continue  # one line says it for all
         is_magic = source.notebook is not None and _may_be_magic(name, above)
         if is_magic or not _can_raise(name, above, postponed):
             continue
         if not local:
-            yield _report(name, "is not defined here: this raises `NameError`", source)
+            reported.add(place)
+            at_once = source.notebook is not None and isinstance(place[0], ast.Module)
+            yield _report(name, "is not defined here: this raises `NameError`", source, is_note=at_once)
         elif not _is_bound_in_a_loop_around(name, above):
+            reported.add(place)
             yield _report(
                 name, "is read before this function assigns it: this raises `UnboundLocalError`", source
             )
@@ -307,6 +314,13 @@ def _postpones_annotations(syntax: ast.Module) -> bool:
     )
 
 
+def _function_around(node: ast.AST, above: _Above) -> ast.AST:
+    """The innermost function that a node is in, or else its file."""
+    while not isinstance(node, (*_FUNCTIONS, ast.Module)):
+        node = above[node]
+    return node
+
+
 def _is_in_function(node: ast.AST, above: _Above) -> bool:
     while not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Module)):
         node = above[node]
@@ -342,6 +356,7 @@ def _binds(node: ast.AST, name: str) -> bool:
     return getattr(node, "name", None) == name  # def, class, except, match
 
 
-def _report(name: ast.Name, what: str, source: Source) -> TextFinding:
+def _report(name: ast.Name, what: str, source: Source, is_note: bool = False) -> TextFinding:
     column = flakes.column(source, name.lineno, name.col_offset)
-    return TextFinding(name.lineno, column, name.lineno, column + len(name.id), f"`{name.id}` {what}")
+    end = column + len(name.id)
+    return TextFinding(name.lineno, column, name.lineno, end, f"`{name.id}` {what}", is_note)

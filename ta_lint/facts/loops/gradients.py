@@ -19,6 +19,7 @@ from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.packing import is_packed
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.value import Frame, Origin
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
@@ -441,6 +442,11 @@ class _Walk:
     def _is_into(self, write: Write, variable: Node) -> bool:
         """Whether a write is into the value that a variable has here."""
         if not isinstance(variable, cst.Name) or not isinstance(write.variable, cst.Name):
+            if write.forces and (dotted(variable) or "").startswith(
+                "self."
+            ):  # what one method does holds in all
+                classes = [self._tree.enclosing(node, cst.ClassDef) for node in (variable, write.variable)]
+                return classes[0] is classes[1]
             return self._tree.home(write.variable) is self._tree.home(variable)
         if self._names.bindings(write.variable) is not self._names.bindings(variable):
             return False
@@ -491,7 +497,8 @@ class _Walk:
         if is_name(node.value, "self") and name not in ("data", "T", "mT"):
             return _MAYBE
         base = self.of(node.value, frame)
-        return self._cut(node, base) if name == "data" else base
+        cuts = name == "data" and not is_packed(node.value, self._names, self._flow, frame)
+        return self._cut(node, base) if cuts else base
 
     def _comparison(self, node: cst.Comparison, frame: Frame | None) -> Gradient:
         """Of `<`, `==` and their like, which jump between 0 and 1; `is` and `in` give a plain bool."""

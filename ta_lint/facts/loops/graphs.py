@@ -14,9 +14,10 @@ from ta_lint.facts.values.differentiation import differentiation
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.packing import is_packed
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.value import Frame, Origin, Path, Value
-from ta_lint.syntax.tree import Node, Tree, dotted, is_name
+from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
 
 Variable = cst.Name | cst.Attribute | cst.Subscript
 
@@ -32,6 +33,7 @@ _MOST_FEEDING = 150  # values that one loss is computed from
 _ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "strategy", "trainer")
 
 _LOSSES = regex(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
+_PACKS = "pack_padded_sequence"
 _AVERAGES = frozenset({"mean", "norm", "std", "var"})  # only what is no index has them
 _LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 
@@ -319,11 +321,18 @@ class Graphs:
             origin = pending.pop()
             if origin not in seen and isinstance(origin.node, (cst.BaseExpression, cst.AugAssign)):
                 seen[origin] = None
+                lengths = self._lengths(origin.node)
                 for name in self._tree.within(origin.node, cst.Name):
-                    if self._names.bindings(name):
+                    if name not in lengths and self._names.bindings(name):
                         pending += self._flow.of(name, (), origin.frame).origins
         self._feeding[found] = list(seen)
         return self._feeding[found]
+
+    def _lengths(self, node: Node) -> set[Node]:
+        """The names in an expression that stand for numbers of steps, which have no graph: `n` in `pack_padded_sequence(x, n)`."""
+        calls = [call for call in self._tree.within(node, cst.Call) if called_name(call) == _PACKS]
+        given = [argument(call, "lengths", 1) for call in calls]
+        return {name for one in given if one is not None for name in self._tree.within(one, cst.Name)}
 
     def _is_of_pass(self, origin: Origin, region: Region) -> bool:
         """Whether each pass makes a value anew."""
@@ -367,7 +376,9 @@ class Graphs:
         """Whether code takes the graph away on a way that leads to a value: then it does so on purpose."""
         call = origin.node
         if isinstance(call, cst.Attribute):
-            return call.attr.value == "data"
+            return call.attr.value == "data" and not is_packed(
+                call.value, self._names, self._flow, origin.frame
+            )
         if not isinstance(call, cst.Call):
             return False
         if self._names.qualified(call.func) is None and called_name(call) in differentiation().cuts.detaching:

@@ -11,7 +11,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import Node, Tree, dotted
+from ta_lint.syntax.tree import Node, Tree, dotted, literal_text
 
 _DISCOUNT = regex(r"gamma|discount", re.IGNORECASE)
 _LAMBDA = regex(r"lam(bda)?|tau|trace", re.IGNORECASE)
@@ -56,12 +56,19 @@ class Discounting:
     def sums(self) -> list[Discounted]:
         """Every `now + gamma * later`, in source order."""
         found: dict[Node, Discounted] = {}
-        for mention in self._tree.all(cst.Name, cst.Float):
+        for mention in self._tree.all(cst.Name, cst.Float, cst.SimpleString):
             if _is_discount(mention):
-                one = self._around(mention)
+                one = self._around(self._named_by(mention))
                 if one is not None:
                     found.setdefault(one.total, one)
         return list(found.values())
+
+    def _named_by(self, mention: Node) -> Node:
+        """The entry that a string is the key of: `config["gamma"]`; a name or number itself."""
+        if not isinstance(mention, cst.SimpleString):
+            return mention
+        above = self._tree.enclosing(mention, cst.Subscript)
+        return above if above is not None and entry(above) == literal_text(mention) else mention
 
     def _around(self, mention: Node) -> Discounted | None:
         parent = self._tree.parent
@@ -91,6 +98,17 @@ class Discounting:
         """The flags of an episode's end that a sum is masked by: `done` in `r + gamma * (1 - done) * value`."""
         for factor in one.later:
             yield from self._ends(factor)
+
+    def stored_end(self) -> Node | None:
+        """The flag in a product of a discount and the opposite of the end alone, as a buffer keeps it: `gamma * (1 - done)`."""
+        for product in self._tree.all(cst.BinaryOperation):
+            if not _joins(product, cst.Multiply) or _joins(self._tree.parent[product], cst.Multiply):
+                continue
+            sides = list(factors(product))
+            ends = [end for side in sides if (end := negated(bare(side))) is not None and self.is_end(end)]
+            if len(sides) == 2 and ends and any(map(is_discount, sides)):
+                return ends[0]
+        return None
 
     def _ends(self, factor: Node) -> Iterator[Node]:
         inner = negated(bare(factor))
@@ -148,13 +166,23 @@ class Discounting:
 
 def is_discount(factor: Node) -> bool:
     """Whether a factor is a discount, such as `self.gamma`, by its name or its size."""
+    if isinstance(factor, cst.Subscript) and _DISCOUNT.search(entry(factor) or ""):
+        return True
     inner = bare(factor)
     inner = inner.attr if isinstance(inner, cst.Attribute) else inner
     return isinstance(inner, (cst.Name, cst.Float)) and _is_discount(inner)
 
 
-def _is_discount(mention: cst.Name | cst.Float) -> bool:
-    """Whether a name says that it is a discount, or a number looks like one: 0.9 to 1."""
+def entry(node: cst.Subscript) -> str | None:
+    """The key of an entry: `gamma` of `config["gamma"]`."""
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    return literal_text(index.value) if isinstance(index, cst.Index) else None
+
+
+def _is_discount(mention: cst.Name | cst.Float | cst.SimpleString) -> bool:
+    """Whether a name or key says that it is a discount, or a number looks like one: 0.9 to 1."""
+    if isinstance(mention, cst.SimpleString):
+        return _DISCOUNT.search(literal_text(mention) or "") is not None
     if isinstance(mention, cst.Name):
         return _DISCOUNT.search(mention.value) is not None
     return 0.9 <= mention.evaluated_value < 1

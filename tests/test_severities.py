@@ -1,0 +1,76 @@
+"""What does no harm today is a note; the same pattern that does is above."""
+
+from pathlib import Path
+
+import pytest
+
+from ta_lint import lint_text
+
+LOOP = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 2)
+optimizer = {optimizer}
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+batches = list(torch.randn(8, 2, 4))
+for epoch in range(3):
+    for i, x in enumerate(batches):
+        loss = model(x).square().mean()
+        loss.backward()
+        {clip}
+        if {when}:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def loop(
+    optimizer: str = "torch.optim.SGD(model.parameters(), lr=0.1)",
+    clip: str = "pass",
+    when: str = "True",
+) -> str:
+    return LOOP.format(optimizer=optimizer, clip=clip, when=when)
+
+
+ADAM = "torch.optim.Adam(model.parameters())"
+CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+SOFTMAX = "import torch\nfrom torch.nn import functional as F\n\nx = torch.randn({sizes})\nprint(F.softmax({given}))\n"
+PLAY = """
+import gymnasium as gym
+import torch
+
+env = gym.make("{game}")
+state, _ = env.reset()
+kept = []
+for _ in range(9):
+    after, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+    done = terminated or truncated
+    kept.append((state, reward, after, done))
+    state = after
+states, rewards, afters, dones = (torch.tensor(column) for column in zip(*kept))
+targets = rewards + 0.99 * critic(afters) * (1 - dones)
+"""
+VISION = "import torch\nfrom torchvision import models, transforms\n\nprint({made})\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "severity"),
+    [
+        ("TA401", loop("torch.optim.Adam(model.parameters(), weight_decay=1e-4)"), "note"),
+        ("TA401", loop("torch.optim.Adam(model.parameters(), weight_decay=1e-2)"), "warning"),
+        ("TA418", SOFTMAX.format(sizes="2, 5", given="x"), "note"),
+        ("TA418", SOFTMAX.format(sizes="2, 5", given="unknown(x)"), "note"),
+        ("TA418", SOFTMAX.format(sizes="2, 5, 5", given="x"), "warning"),
+        ("TA609", loop(ADAM, when="(i + 1) % 4 == 0"), "note"),
+        ("TA609", loop(ADAM, clip=CLIP, when="(i + 1) % 4 == 0"), "warning"),
+        ("TA609", loop(when="(i + 1) % 4 == 0"), "warning"),
+        ("TA540", PLAY.format(game="ALE/Pong-v5"), "note"),
+        ("TA540", PLAY.format(game="Pendulum-v1"), "warning"),
+        ("TA905", VISION.format(made="models.resnet18(pretrained=True)"), "note"),
+        ("TA905", VISION.format(made="transforms.Scale(8)"), "warning"),
+    ],
+)
+def test_a_finding_has_the_severity_of_its_harm(rule: str, code: str, severity: str, tmp_path: Path) -> None:
+    found = [one.severity.value for one in lint_text(code, tmp_path / "train.py") if one.rule == rule]
+    assert found == [severity]
