@@ -181,7 +181,7 @@ def _told(use: cst.Name, module: FileFacts) -> str | None:
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
         whole = above if isinstance(above, cst.Comparison) else module.tree.parent[above]
         return "decides" if isinstance(whole, cst.Comparison) and _orders(whole) else None
-    if isinstance(above, cst.Element) and isinstance(statement, cst.Return):
+    if isinstance(above, (cst.Element, cst.DictElement)) and isinstance(statement, cst.Return):
         above = module.tree.parent[module.tree.parent[above]]  # one of several values
     if isinstance(above, cst.Return) or _is_added_up(number, above):
         return "reports"

@@ -21,7 +21,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework:
         return
     for clip in module.order.events(Action.CLIP):
-        region = module.order.region(clip, Action.BACKWARD, Action.STEP)
+        region = module.order.region_by_calls(clip, Action.BACKWARD, Action.STEP)
         limit = argument(clip.call, "max_norm", 1)
         if region is None or (
             limit is not None and module.kinds.is_infinite(limit)

@@ -40,7 +40,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for clip in module.order.events(Action.CLIP):
         if not module.order.clips_as_torch(clip) or module.order.minds_scale(clip.call.args):
             continue
-        region = module.order.region(clip, Action.BACKWARD, Action.STEP)
+        region = module.order.region_by_calls(clip, Action.BACKWARD, Action.STEP)
         if region is None:
             yield from _clipped_apart(module, clip)
             continue
@@ -112,7 +112,7 @@ def _clipped_apart(module: FileFacts, clip: LoopEvent) -> Iterator[Suspicion]:
     """A clip and the step of a scaler in a function that is called after the backward pass: the scaler scales the loss elsewhere in
     the file, and nothing in the file unscales.
     """
-    region = module.order.region(clip, Action.STEP)
+    region = module.order.region_by_calls(clip, Action.STEP)
     if region is None or module.order.unscales_by_hand(module.tree.root):
         return
     names = {called_name(call) for call in module.tree.all(cst.Call) if isinstance(call.func, cst.Attribute)}

@@ -54,7 +54,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _scaled_backward(module: FileFacts, step: LoopEvent) -> LoopEvent | None:
     """The scaled backward pass whose gradients a plain step uses, on every path that scales them."""
-    region = module.order.region(step, Action.BACKWARD)
+    region = module.order.region_by_calls(step, Action.BACKWARD)
     if region is None or module.order.unscales_by_hand(region) or _checks_by_hand(module, region):
         return None
     found = (_last_backward(path[:index]) for path, index in module.order.paths_with(region, step))

@@ -53,6 +53,8 @@ def _helped(module: FileFacts, call: cst.Call) -> Iterator[tuple[cst.Call, Node]
         return
     for site in module.calls.sites(home):
         given = module.calls.arguments(site, home).get(parameter)
+        if given is None and not any(arg.star for arg in site.args):
+            given = parameter.default
         if given is not None and module.is_here(site):
             yield site, given
 

@@ -13,7 +13,7 @@ _ATTRIBUTES = "grad|requires_grad|training|weight_decay"
 _KEYS = "betas|initial_lr|lr|momentum|weight_decay"
 KEYWORDS = (
     ("grad", "requires_grad", "training", "weight_decay", "betas", "initial_lr", "lr", "momentum"),
-    "==",
+    ("==", "is"),
 )
 
 _SETTABLE = regex(_ATTRIBUTES)
@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not isinstance(compared, cst.Comparison) or len(compared.comparisons) != 1:
             continue
         target = compared.comparisons[0]
-        sets = isinstance(target.operator, cst.Equal) and _is_settable(compared.left)
+        sets = isinstance(target.operator, (cst.Equal, cst.Is)) and _is_settable(compared.left)
         if sets and not module.is_shown(statement):
             message = (
                 f"`{module.code(compared.left)}` is compared, not set, which does nothing; did you mean `=`?"

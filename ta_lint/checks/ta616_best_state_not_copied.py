@@ -11,7 +11,7 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.loops import names_training
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, wrap
-from ta_lint.syntax.tree import Node, dotted
+from ta_lint.syntax.tree import Node, dotted, is_name
 
 KEYWORDS = ("state_dict", ("load_state_dict", "*save*", "return"))
 
@@ -117,15 +117,36 @@ def _around(module: FileFacts, value: Node) -> Node | None:
     """The shallow copy or dictionary that contains a value."""
     parents = module.tree.parent
     above = parents[value]
+    if isinstance(above, cst.CompFor) and above.iter is value:
+        return _entries_kept(above, module)
     if isinstance(above, cst.DictElement) and above.value is value:
         return parents[above]
-    if isinstance(above, cst.Attribute) and above.attr.value == "copy":
+    if isinstance(above, cst.Attribute) and above.attr.value in ("copy", "items"):
         call = parents[above]
         return call if isinstance(call, cst.Call) and not call.args else None
     if isinstance(above, cst.Arg) and above.keyword is None and not above.star:
         call = parents[above]
         return call if isinstance(call, cst.Call) and module.qualified(call.func) in _SHALLOW else None
     return None
+
+
+def _entries_kept(entries: cst.CompFor, module: FileFacts) -> Node | None:
+    """The dictionary `{k: v for k, v in state.items()}`, whose values are the tensors of the state: also by `v.detach()`, `v.data`."""
+    whole, target = module.tree.parent[entries], entries.target
+    if not isinstance(whole, cst.DictComp) or not isinstance(target, cst.Tuple) or len(target.elements) != 2:
+        return None
+    value: Node = whole.value
+    while (shared := _same_memory(value)) is not None:
+        value = shared
+    name = target.elements[1].value
+    return whole if isinstance(name, cst.Name) and is_name(value, name.value) else None
+
+
+def _same_memory(value: Node) -> Node | None:
+    """The tensor whose memory `tensor.detach()` or `tensor.data` shares."""
+    if isinstance(value, cst.Call) and not value.args and isinstance(value.func, cst.Attribute):
+        return value.func.value if value.func.attr.value == "detach" else None
+    return value.value if isinstance(value, cst.Attribute) and value.attr.value == "data" else None
 
 
 # -- in a loop ------------------------------------------------------------------------------------------------
@@ -312,12 +333,22 @@ def _is_restored_by_its_class(module: FileFacts, kept: KeptState) -> bool:
         return False
     if (
         tree.loops(kept.statement)
-        or not _BEST.search(kept.target.attr.value)
+        or not (_BEST.search(kept.target.attr.value) or _is_for_the_best(module, kept, home))
         or _is_copied_later(module, kept, home)
     ):
         return False
-    return any(
+    return _is_loaded_by_its_user(module, kept.target) or any(
         kept.model in _loaders(module, use) and _is_apart(module, kept, use) for use in _uses(module, kept)
+    )
+
+
+def _is_loaded_by_its_user(module: FileFacts, target: cst.Attribute) -> bool:
+    """Whether code that owns an object of the class loads the state: `model.load_state_dict(stopper.weights)`."""
+    klass = module.tree.enclosing(target, cst.ClassDef)
+    return any(
+        module.kinds.class_of(use.value) is klass and bool(_loaders(module, use))
+        for use in module.classes.mentions(target.attr.value)
+        if not is_name(use.value, "self")
     )
 
 

@@ -6,13 +6,14 @@ import libcst as cst
 
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.names import Binding
-from ta_lint.syntax.tree import is_name
+from ta_lint.syntax.tree import dotted, is_name
 
-KEYWORDS = (("for", "while"),)
+KEYWORDS = (("for", "while", "self"),)
 AROUND = ("*backward",)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
+    yield from _attributes_rebound(module)
     for assign in module.tree.all(cst.Assign):
         call, target = assign.value, assign.targets[0].target
         if len(assign.targets) > 1 or not isinstance(call, cst.Call) or not isinstance(target, cst.Name):
@@ -28,6 +29,20 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if others and (_is_loss(module, target) or all(_is_criterion(module, one) for one in others)):
             message = f"the loss replaces the loss function `{target.value}`, so the next batch raises: use another name"
             yield Suspicion(call, message, ((loops[0], "the loop"),))
+
+
+def _attributes_rebound(module: FileFacts) -> Iterator[Suspicion]:
+    """Methods that assign `self.loss = self.loss(...)`, where all else that the class puts there is a loss function."""
+    for klass in module.tree.all(cst.ClassDef):
+        for name, assign in module.classes.assignments(klass):
+            call, home = assign.value, module.tree.home(assign)
+            if not isinstance(call, cst.Call) or dotted(call.func) != f"self.{name}" or not call.args:
+                continue
+            others = [value for value in module.classes.attribute(klass, name) if value is not call]
+            is_first = isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
+            if others and not is_first and all(module.kind(one) is Kind.CRITERION for one in others):
+                message = f"the loss replaces the loss function `self.{name}`, so the next call raises: use another name"
+                yield Suspicion(call, message)
 
 
 def _is_criterion(module: FileFacts, binding: Binding) -> bool:

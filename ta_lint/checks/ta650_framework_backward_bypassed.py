@@ -44,7 +44,7 @@ def _plain_backward(event: LoopEvent, module: FileFacts) -> PrepareCall | None:
     is_plain = called_name(call) == "backward" and all(arg.keyword is not None for arg in call.args)
     if not is_plain or event.scaler is not None or module.preparing.backwards_by(call) is not None:
         return None
-    region = module.order.region(event, Action.STEP)
+    region = module.order.region_by_calls(event, Action.STEP)
     steps = (
         [_step_along(path, index) for path, index in module.order.paths_with(region, event)] if region else []
     )
@@ -121,7 +121,7 @@ def _reaches(holder: str, prepared: PrepareCall, call: cst.Call, module: FileFac
 
 def _bare_step(event: LoopEvent, module: FileFacts) -> Suspicion | None:
     """The step of an optimizer along the gradients of a framework that was not given it, or whose engine steps it."""
-    region = module.order.region(event, Action.BACKWARD)
+    region = module.order.region_by_calls(event, Action.BACKWARD)
     if region is None or event.scaler is not None:
         return None
     before = [_backward_before(path, index) for path, index in module.order.paths_with(region, event)]

@@ -65,7 +65,9 @@ def _is_set_later(module: FileFacts) -> bool:
 def _setting(module: FileFacts) -> Node | None:
     """An option, an attribute of a configuration or a variable of the program that says how many batches to accumulate."""
     for facts in module.script:
-        nodes: list[Node] = facts.tree.all(cst.Attribute, cst.Param, cst.SimpleString, cst.AssignTarget)
+        nodes: list[Node] = facts.tree.all(
+            cst.Attribute, cst.Param, cst.SimpleString, cst.AssignTarget, cst.AnnAssign
+        )
         for node in nodes:
             if _names_a_number(_written(node)) and not _is_one(node, facts):
                 return node
@@ -78,7 +80,7 @@ def _written(node: Node) -> str:
         return "" if is_own else node.attr.value
     if isinstance(node, cst.Param):
         return node.name.value
-    if isinstance(node, cst.AssignTarget):
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
         return node.target.value if isinstance(node.target, cst.Name) else ""
     return literal_text(node) or ""
 
@@ -92,5 +94,8 @@ def _names_a_number(text: str) -> bool:
 def _is_one(node: Node, facts: FileFacts) -> bool:
     """Whether a variable is the constant 1, so that nothing is to be accumulated."""
     statement = facts.tree.statement(node)
-    is_bound = isinstance(node, cst.AssignTarget) and isinstance(statement, cst.Assign)
-    return is_bound and isinstance(statement, cst.Assign) and facts.number(statement.value) == 1
+    if not isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
+        return False
+    if not isinstance(statement, (cst.Assign, cst.AnnAssign)) or statement.value is None:
+        return False
+    return facts.number(statement.value) == 1

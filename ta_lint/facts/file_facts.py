@@ -254,7 +254,7 @@ class FileFacts:
 
     @cached_property
     def devices(self) -> Devices:
-        return Devices(self.tree, self.names, self.kinds, self.flow)
+        return Devices(self.tree, self.names, self.classes, self.kinds, self.flow)
 
     @cached_property
     def fallbacks(self) -> Fallbacks:

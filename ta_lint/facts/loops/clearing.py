@@ -80,7 +80,7 @@ class Clearings:
         return self._when[loop]
 
     def _judge(self, loop: TrainingLoop) -> Clearing:
-        regions = (loop.region, *loop.callers)
+        regions = (loop.region, *loop.between, *loop.callers)
         reached = [node for region in regions for node in self._loops.reach(region)]
         if self._loops.gated:
             return Clearing.UNKNOWN
@@ -144,12 +144,20 @@ class Clearings:
             return True
         if isinstance(loop.region, LOOPS):
             return all(self._loops.is_last_pass(step, loop.region) for step in steps)
-        calls = self._calls.sites(loop.region)
-        return all(
-            self._loops.is_last_pass(call, caller) or self._is_occasional(call, caller, calls)
-            for call in calls
-            for caller in self._tree.loops(call)[:1]
-        )
+        repeated: list[bool] = []
+        for function in (loop.region, *loop.between):
+            calls = self._calls.sites(function)
+            within = [
+                (call, home) for call in calls for home in loop.between if self._tree.home(call) is home
+            ]
+            if within and all(self._is_occasional(call, home, calls) for call, home in within):
+                return True
+            repeated += [
+                not self._loops.is_last_pass(call, caller) and not self._is_occasional(call, caller, calls)
+                for call in calls
+                for caller in self._tree.loops(call)[:1]
+            ]
+        return not any(repeated)
 
     def _is_occasional(self, node: Node, region: Region, steps: list[cst.Call]) -> bool:
         """Whether `node` is under a condition that may hold only once, such as `if index == last:`.
@@ -212,7 +220,7 @@ class Clearings:
             for length in range(1, len(parts) + 1)
         }
         for node in reached:
-            held = carriers if node in (loop.region, *loop.callers) else carriers - {"self"}
+            held = carriers if node in (loop.region, *loop.between, *loop.callers) else carriers - {"self"}
             for call in self._tree.within(node, cst.Call):
                 called = called_name(call)
                 if isinstance(call.func, cst.Attribute) and dotted(call.func.value) in optimizers:

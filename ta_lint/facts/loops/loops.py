@@ -59,14 +59,15 @@ class StepCall:
 class TrainingLoop:
     """Code that runs once per optimizer step.
 
-    `region` is a loop, or a function that makes one step and is called from the loops in `callers`. `steps` and
-    `backwards` are in the region's own code, not in functions that it calls.
+    `region` is a loop, or a function that makes one step and is called from the loops in `callers`, itself or through the
+    functions in `between`. `steps` and `backwards` are in the region's own code, not in functions that it calls.
     """
 
     region: Region
     callers: tuple[Loop, ...]
     steps: tuple[StepCall, ...]
     backwards: tuple[cst.Call, ...]
+    between: tuple[cst.FunctionDef, ...] = ()
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -170,7 +171,13 @@ class Loops:
             if region is not None:
                 found.setdefault(region, []).append(step)
         return [
-            TrainingLoop(region, self._callers(region), tuple(steps), tuple(self.backwards(region)))
+            TrainingLoop(
+                region,
+                self._callers(region),
+                tuple(steps),
+                tuple(self.backwards(region)),
+                self._between(region),
+            )
             for region, steps in found.items()
         ]
 
@@ -187,8 +194,22 @@ class Loops:
         """The loops of this file that call a function once per iteration."""
         if isinstance(region, LOOPS):
             return ()
-        innermost = (loop for call in self._calls.sites(region) for loop in self._tree.loops(call)[:1])
-        return tuple(dict.fromkeys(innermost))
+        functions = self._between(region) or (region,)
+        sites = (call for function in functions for call in self._calls.sites(function))
+        return tuple(dict.fromkeys(loop for call in sites for loop in self._tree.loops(call)[:1]))
+
+    def _between(self, region: Region) -> tuple[cst.FunctionDef, ...]:
+        """The functions that run a function that no loop calls, so that the loops which call them repeat it."""
+        found: dict[cst.FunctionDef, None] = {}
+        level = [region] if isinstance(region, cst.FunctionDef) else []
+        for _ in range(_CALLS_DEEP):
+            sites = [call for function in level for call in self._calls.sites(function)]
+            if any(self._tree.loops(call) for call in sites):
+                break
+            homes = (self._tree.home(call) for call in sites)
+            level = [home for home in homes if isinstance(home, cst.FunctionDef) and home is not region]
+            found.update(dict.fromkeys(level))
+        return tuple(found)
 
     def reach(self, region: Node) -> list[Node]:
         """The code that may run in a region: the region and the functions of the project that it mentions, two calls deep.

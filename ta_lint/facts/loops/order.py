@@ -133,7 +133,12 @@ class StepOrder:
         key = root, action
         if key not in self._events:
             calls = self._tree.within(root, cst.Call)
-            named = (call for call in calls if _may_be(called_name(call) or "", action))
+            is_clip = action is Action.CLIP
+            named = (
+                call
+                for call in calls
+                if _may_be(called_name(call) or "", action) or (is_clip and self._is_renamed_clip(call))
+            )
             events = [event for call in named if (event := self._at(call)) is not None]
             self._events[key] = [event for event in events if event.action is action]
         return self._events[key]
@@ -141,6 +146,7 @@ class StepOrder:
     def _at(self, call: cst.Call) -> LoopEvent | None:
         """The event that a call of this file, or of another one, is."""
         if call not in self._found:
+            self._found[call] = None  # a function that calls itself ends here
             self._found[call] = self._event(call)
         return self._found[call]
 
@@ -157,7 +163,7 @@ class StepOrder:
             return LoopEvent(Action.UPDATE, call, receiver) if self._kinds.is_scaler(receiver) else None
         if "unscale" in name:
             return LoopEvent(Action.UNSCALE, call, call.args[0].value if call.args else receiver, receiver)
-        if _CLIPS.fullmatch(name):
+        if _CLIPS.fullmatch(name) or self._is_renamed_clip(call):
             return LoopEvent(Action.CLIP, call, call.args[0].value if call.args else receiver)
         if _CLEARS.fullmatch(name):
             return LoopEvent(Action.CLEAR, call, receiver)
@@ -165,8 +171,19 @@ class StepOrder:
             return LoopEvent(Action.UNKNOWN, call, receiver)
         return None
 
+    def _is_renamed_clip(self, call: cst.Call) -> bool:
+        """Whether a call is of torch's function under the name that an import gives it."""
+        called = self._names.qualified(call.func) if isinstance(call.func, cst.Name) else None
+        return called is not None and called.startswith("torch.nn.utils.clip_grad")
+
+    def _is_helper(self, call: cst.Call) -> bool:
+        """Whether a method named `backward` is one of this project that runs the backward pass, in steps that it shows."""
+        function = self._calls.callee(call)
+        is_other = function is not None and not self._tree.contains(function, call)
+        return is_other and function is not None and Action.BACKWARD in self.actions(function.body)
+
     def _backward(self, call: cst.Call, receiver: cst.BaseExpression) -> LoopEvent | None:
-        if not isinstance(call.func, cst.Attribute):
+        if not isinstance(call.func, cst.Attribute) or self._is_helper(call):
             return None
         given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         is_loss = not given or self._is_gradient_argument(call)
@@ -277,10 +294,26 @@ class StepOrder:
 
     def region(self, event: LoopEvent, *others: Action) -> Region | None:
         """The innermost loop or function around an event in which these other actions happen too."""
-        for loop in self._tree.loops(event.call):
+        return self._around(event.call, others)
+
+    def region_by_calls(self, event: LoopEvent, *others: Action) -> Region | None:
+        """The region of an event; if there is none, that of the only call of the function that the event is in."""
+        place = event.call
+        for _ in range(_CALLS_DEEP):
+            if (region := self._around(place, others)) is not None:
+                return region
+            function = self._tree.home(place)
+            sites = self._calls.sites(function) if isinstance(function, cst.FunctionDef) else []
+            if len(sites) != 1:
+                return None
+            place = sites[0]
+        return None
+
+    def _around(self, place: cst.Call, others: tuple[Action, ...]) -> Region | None:
+        for loop in self._tree.loops(place):
             if self._holds(loop, others):
                 return loop
-        function = self._tree.home(event.call)
+        function = self._tree.home(place)
         return function if isinstance(function, cst.FunctionDef) and self._holds(function, others) else None
 
     def _holds(self, region: Node, actions: Iterable[Action]) -> bool:
@@ -335,6 +368,7 @@ class StepOrder:
         self, region: Node, event: LoopEvent, below: bool = False
     ) -> list[tuple[ExecutionPath, int]]:
         """The paths with an event of the region's own code, or also of functions that it calls, each with the event's index."""
+        below = below or not self._tree.contains(region, event.call)
         return [
             (path, index)
             for path in self.paths(region)

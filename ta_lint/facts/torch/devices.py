@@ -3,6 +3,7 @@
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
@@ -21,8 +22,9 @@ _HAVE_DEVICE = regex(
 class Devices:
     """Queries about devices."""
 
-    def __init__(self, tree: Tree, names: Names, kinds: Kinds, flow: ValueFlow) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, flow: ValueFlow) -> None:
         self._tree = tree
+        self._classes = classes
         self._names = names
         self._kinds = kinds
         self._flow = flow
@@ -54,8 +56,17 @@ class Devices:
         if isinstance(node, cst.Param):
             return not path and self._is_annotated(node)
         if isinstance(node, cst.Attribute):
-            return not path and node.attr.value == "device" and self._has_device(node.value)
+            is_torch_s = node.attr.value == "device" and self._has_device(node.value)
+            return not path and (is_torch_s or self._is_kept_device(node))
         return False
+
+    def _is_kept_device(self, node: cst.Attribute) -> bool:
+        """Whether all that the class of an object, which a parameter may hold, puts into an attribute is a device."""
+        klass = self._kinds.declared_class(node.value) or self._kinds.class_of(node.value)
+        values = self._classes.attribute(klass, node.attr.value) if klass is not None else []
+        return bool(values) and all(
+            isinstance(value, cst.Call) and self._names.qualified(value.func) == _DEVICE for value in values
+        )
 
     def _is_annotated(self, param: cst.Param) -> bool:
         """Whether a parameter is annotated as a device, without a string as its default."""
