@@ -42,7 +42,7 @@ class Expressions(ThoroughObserver):
             and args
             and type(args[0]) is Tensor
             and type(result) is Tensor
-            and (name != "pow" or (len(args) > 1 and args[1] == 0.5))
+            and (name != "pow" or (len(args) > 1 and isinstance(args[1], float) and args[1] == 0.5))
             and not is_library(caller().f_code.co_filename)
         ):
             self._note("sqrt" if name == "pow" else name, args[0], result)
