@@ -1,5 +1,6 @@
 """TA404: an even kernel, padded equally on both sides, shifts its output and makes it one larger."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ from ta_runtime.facts import Model, Refutation, Suspicion
 from ta_runtime.probes.places import Place
 
 _Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
+_CROPS = re.compile(r"same_?pad|crop|chomp|trim|cut", re.IGNORECASE)
 
 
 def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
@@ -17,7 +19,7 @@ def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
     for layer in model.own_layers:
         if not isinstance(layer.module, _Convolution):
             continue
-        if _grows_by_one(layer.module):
+        if _grows_by_one(layer.module) and not _is_cropped(layer.name, layer.module, model.module):
             places[layer.place].append(layer.name)
             kinds.setdefault(layer.place, layer.module)
         else:
@@ -29,6 +31,13 @@ def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
             f"this `{kind}` pads an even kernel equally on both sides, which shifts and enlarges the output"
         )
         yield Suspicion(place, message, {"layers": len(names), "first": names[0], "kernel": sizes})
+
+
+def _is_cropped(name: str, convolution: _Convolution, model: nn.Module) -> bool:
+    """Whether the layer behind a convolution cuts its surplus off, by the name of its class: `SamePadLayer`, `Chomp1d`."""
+    siblings = list(model.get_submodule(name.rpartition(".")[0]).children())
+    behind = siblings[siblings.index(convolution) + 1 :][:1] if name else []
+    return any(_CROPS.search(type(layer).__name__) for layer in behind)
 
 
 def _grows_by_one(convolution: _Convolution) -> bool:
