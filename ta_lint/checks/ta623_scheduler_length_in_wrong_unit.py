@@ -95,7 +95,8 @@ def _sharded_later(parts: list[Node], made: cst.Call, module: FileFacts) -> tupl
     later = {
         name: prepared.call
         for prepared in module.preparing.all
-        if module.tree.before(made, prepared.call)
+        if module.tree.home(prepared.call) is module.tree.home(made)
+        and module.tree.before(made, prepared.call)
         for given in prepared.given
         if (name := dotted(given) if given is not None else None) is not None
     }
