@@ -20,11 +20,18 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         workers = loader.given("num_workers")
         if loader.spreads or (workers is not None and module.number(workers) != 0):
             continue
+        if _is_of_graphs(loader, module):
+            continue
         if loader.given("dataset") is not None and not _costs_nothing(loader, module):
             given = "without `num_workers`" if workers is None else "with `num_workers=0`"
             yield Suspicion(
                 loader.call, f"`DataLoader` {given} makes training wait for each batch: set `num_workers`"
             )
+
+
+def _is_of_graphs(loader: LoaderCall, module: FileFacts) -> bool:
+    """Whether a loader is that of PyTorch Geometric, whose data sets are mostly in memory."""
+    return (module.qualified(loader.call.func) or "").startswith("torch_geometric.")
 
 
 def _costs_nothing(loader: LoaderCall, module: FileFacts) -> bool:
