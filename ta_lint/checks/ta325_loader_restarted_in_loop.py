@@ -26,7 +26,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         harm = _harm(begun, module)
         if harm is not None and module.loops.trains_each_pass(loop):
-            message = f"`{module.code(begun)}` restarts in every training step: {harm}"
+            message = (
+                f"`{module.code(begun)}` is new in each step, so {harm}: create it once, before the loop"
+            )
             yield Suspicion(begun, message, ((loop, "the training loop"),))
 
 
@@ -46,13 +48,13 @@ def _harm(begun: cst.Call, module: FileFacts) -> str | None:
     """What a new iterator for each batch does; None if the call makes none of a loader, or one that may go on for ever."""
     if called_name(begun) != "iter" or len(begun.args) != 1:
         restarts = _goes_over_what_it_is_given(module.calls.callee(begun), module)
-        return "epochs are lost: keep the iterator" if restarts else None
+        return "no epoch ends" if restarts else None
     loaders = module.loaders.behind(begun.args[0].value)
     if not loaders or not all(_has_epochs(loader, module) for loader in loaders):
         return None
     if all(module.loaders.shuffles(loader) is False for loader in loaders):
-        return "each trains on the first batch: keep it"
-    return "workers restart, epochs are lost: keep it"
+        return "each trains on the first batch"
+    return "workers restart, and no epoch ends"
 
 
 def _goes_over_what_it_is_given(function: cst.FunctionDef | None, module: FileFacts) -> bool:

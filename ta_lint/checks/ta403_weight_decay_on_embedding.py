@@ -21,7 +21,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             related = ((embedding, "an embedding of the model"),)
             yield Suspicion(
                 optimizer.call,
-                "weight decay also shrinks embeddings, even of absent tokens: leave them out of it",
+                "weight decay also shrinks tokens not in the batch: put embeddings in a group with `weight_decay=0`",
                 related,
             )
 

@@ -24,7 +24,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 and _is_module(target.value, module)
                 and not _is_read(target, module)
             ):
-                message = f"`{module.code(target.value)}` stays as it was, as its parameters ignore the module's attribute: use `requires_grad_()`"
+                message = _message(module.code(target.value))
                 code = f"{module.verbatim(target.value)}.requires_grad_({module.verbatim(statement.value)})"
                 fix = (
                     ProposedFix("call `requires_grad_`", (replace(statement, code),))
@@ -36,8 +36,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         receiver = _set_by_name(call, module)
         if receiver is not None and _is_module(receiver, module):
-            message = f"`{module.code(receiver)}` stays as it was, as its parameters ignore the module's attribute: use `requires_grad_()`"
+            message = _message(module.code(receiver))
             yield Suspicion(call, message)
+
+
+def _message(model: str) -> str:
+    return f"this sets a plain attribute, and the parameters of `{model}` stay as they are: use `requires_grad_()`"
 
 
 def _set_by_name(call: cst.Call, module: FileFacts) -> Node | None:

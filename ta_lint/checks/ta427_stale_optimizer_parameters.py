@@ -37,10 +37,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for change in _changes(optimizer, module):
             trained = _trained(optimizer, variable, change, module)
             if trained is not None:
-                related = ((optimizer.call, "the optimizer is built here"), (trained, "and goes on here"))
-                yield Suspicion(
-                    change.node, f"{change.what} that `{variable}` does not have: build it after", related
+                related = (
+                    (optimizer.call, "the optimizer is built here"),
+                    (trained, "training goes on here, with the old parameters"),
                 )
+                message = (
+                    f"{change.what} that `{variable}` does not hold, so they never train: "
+                    f"build `{variable}` after this"
+                )
+                yield Suspicion(change.node, message, related)
 
 
 def _variable(optimizer: OptimizerCall, module: FileFacts) -> str | None:
@@ -121,7 +126,7 @@ def _called(call: cst.Call, path: str, module: FileFacts) -> str | None:
         return f"`{path}` gets new embeddings"
     assign = argument(call, "assign", 2) if call.func.attr.value == "load_state_dict" else None
     if assign is not None and module.boolean(assign):
-        return f"`{path}` gets the loaded tensors as its parameters"
+        return f"`{path}` gets loaded tensors as parameters"
     return None
 
 
@@ -142,7 +147,7 @@ def _unfrozen(optimizer: OptimizerCall, path: str, module: FileFacts) -> Iterato
             and any(not s.on and (_is_part(n, name) or _is_part(name, n)) for n, s in before)
             and not any(s.on and _is_part(name, n) for n, s in before)
         ):
-            yield _Change(switch.node, f"the parameters of `{name}` are to be trained from here on")
+            yield _Change(switch.node, f"this unfreezes parameters of `{name}`")
 
 
 def _is_part(name: str, whole: str) -> bool:

@@ -31,8 +31,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not backwards or module.recording.records(call) is False or _is_detached_inside(module, call):
             continue
         for name in _carried(module, statement, call, loops[0]):
-            message = f"`{name.value}` carries the graph of each step into the next"
-            related = ((backwards[0], "goes back through all the steps before, or fails"),)
+            message = f"`{name.value}` carries the graph of all earlier steps, so memory grows: detach it after each step"
+            related = ((backwards[0], "this backward pass goes through all earlier steps, or fails"),)
             yield Suspicion(call, message, related=related, fix=_fix(module, name, call, backwards[-1]))
             break
 

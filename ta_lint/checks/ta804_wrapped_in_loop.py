@@ -14,6 +14,8 @@ from ta_lint.syntax.tree import LOOPS, Node, dotted
 
 KEYWORDS = (("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard"),)
 
+_HARM = "which sends all its parameters to all ranks"
+
 _STEP = regex(r"forward|(training|train|validation|test)_step")
 _ASKS = regex(r"isinstance|hasattr|\bNone\b|wrapped")
 
@@ -27,16 +29,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         what = f"`{wrapping.wrapper}` wraps `{module.code(wrapping.model)}`"
         if isinstance(region, cst.FunctionDef):
-            yield Suspicion(
-                wrapping.call, f"{what} again in each call of `{region.name.value}`: wrap it once"
-            )
+            message = f"{what} again in each call of `{region.name.value}`, {_HARM}: wrap it once"
+            yield Suspicion(wrapping.call, message)
         else:
             related = ((header(region), "this loop wraps it again and again"),)
-            yield Suspicion(
-                wrapping.call,
-                f"{what} again in each pass of a training loop: wrap it once before",
-                related=related,
-            )
+            message = f"{what} again in each pass of the loop, {_HARM}: wrap it once, before the loop"
+            yield Suspicion(wrapping.call, message, related)
 
 
 def _repeats(wrapping: WrapCall, module: FileFacts) -> Region | None:

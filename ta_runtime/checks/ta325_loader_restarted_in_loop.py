@@ -13,7 +13,11 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         place = loader.restarted_at
         if loader.restarted >= FEW and place is not None and _has_epochs(loader):
             numbers = {"passes of one batch": loader.restarted, "batches of a pass": loader.length or 0}
-            yield Suspicion(place, f"the loader restarts in every training step: {_harm(loader)}", numbers)
+            yield Suspicion(
+                place,
+                f"the loader restarts in each step, so {_harm(loader)}: create its iterator once, before the loop",
+                numbers,
+            )
         elif loader.length == 1 and loader.epochs >= FEW:
             for begun in {each.begun for each in loader.passes if each.begun is not None}:
                 yield Refutation(begun, {"passes": loader.epochs, "batches of a pass": 1})
@@ -27,5 +31,5 @@ def _has_epochs(loader: Loader) -> bool:
 
 def _harm(loader: Loader) -> str:
     if loader.sampler == "SequentialSampler":
-        return "it gives its first batch each time"
-    return "its epochs are lost"
+        return "each trains on the first batch"
+    return "no epoch ends"

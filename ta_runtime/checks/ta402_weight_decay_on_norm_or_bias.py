@@ -42,7 +42,7 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
                 mild += kind is not None and not is_meant
     if kinds:
         strong = "strong weight decay also shrinks norm weights and biases: leave them out"
-        missed = "the group without weight decay misses norm weights or biases: choose them by type of layer"
+        missed = "norm weights or biases are decayed, as the no-decay group lacks them: pick by layer type, not name"
         decay = max(float(group["weight_decay"]) for group in decayed)
         evidence: dict[str, float | str] = {**kinds, "first": first, "weight_decay": decay}
         yield Suspicion(optimizer.place, missed if excludes else strong, evidence)
