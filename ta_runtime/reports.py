@@ -25,7 +25,7 @@ from ta_runtime.storage import Place, Remote, located, replace, shown
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CATEGORY, LINTED = "ta-runtime/", "ta-lint/"
 """Of a log in code scanning: that of a run alone, and one with the linter's findings."""
-NO_TRAINING = "any training, as no optimizer stepped in this process"
+NO_TRAINING = "training, as no optimizer stepped in this process"
 """What was not seen of a run without a step."""
 _NO_STEP = "No training step was seen: no optimizer stepped in this process."
 
@@ -293,7 +293,7 @@ def summary(
 
 
 def _verdicts(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
-    """Each suspicion of the source with its verdict, what only the run found, and how many there are of each."""
+    """Each suspicion of the linter with its verdict, what only the run found, and how many there are of each."""
     width = shutil.get_terminal_size().columns if stream.isatty() else 120
     color = wants_color(stream)
     grid = report.verdicts(findings, display=lambda path: display(root / path), width=width, color=color)

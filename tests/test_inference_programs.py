@@ -271,7 +271,7 @@ def test_the_report_says_how_many_passes_were_looked_at(tmp_path: Path) -> None:
         tmp_path,
     )
     assert said == [
-        "any training, as no optimizer was built: looked at 10 of 40 forward passes"  # 1 to 8, 16 and 32
+        "training, as no optimizer was built: looked at 10 of 40 forward passes"  # 1 to 8, 16 and 32
     ]
 
 

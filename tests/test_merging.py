@@ -89,9 +89,7 @@ def test_a_suspicion_that_a_run_measures_not_to_be_there_is_refuted_and_does_not
     assert not finding.counts
     assert finding.suppression is not None
     assert not finding.suppression.in_source
-    assert finding.suppression.justification == (
-        "refuted by a run: the run looked here, and it is not so: steps = 4"
-    )
+    assert finding.suppression.justification == ("refuted by a run: not so in this run (steps = 4)")
 
 
 def test_a_refuted_suspicion_is_told_in_a_sentence_and_a_finding_of_the_run_alone_as_such() -> None:
@@ -106,7 +104,7 @@ def test_a_refuted_suspicion_is_told_in_a_sentence_and_a_finding_of_the_run_alon
             "TA600",
             f"train.py:{TRAIN}",
             "refuted",
-            "gradients are never cleared: the run looked here 31 times, and it is not so: of = sigmoid, least logarithm = -0.636",
+            "gradients are never cleared: not so in this run, which looked here 31 times (of = sigmoid, least logarithm = -0.636)",
         ],
     ]
 
@@ -250,7 +248,7 @@ def test_logs_of_a_lint_and_of_several_runs_become_one_with_one_result_for_each_
     assert mark["justification"].startswith("refuted by a run")
     printed = capsys.readouterr().out
     assert (
-        "3 suspicions of the source: 1 confirmed, 1 refuted, 1 unobserved; 1 finding of the run alone"
+        "3 suspicions of the linter: 1 confirmed, 1 refuted, 1 unobserved; 1 finding of the run alone"
         in printed
     )
 

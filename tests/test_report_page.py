@@ -449,7 +449,7 @@ def test_the_first_line_says_what_became_of_the_run(tmp_path: Path) -> None:
     assert lines == {
         "none": "?No report of findings was recorded: nothing is known of this run but its numbers.",
         "clean": "✓Nothing wrong was found in 1,200 steps.",
-        "bad": "✕1 error and 2 notes, the first at step 7. 1 suspicion of the source: 1 refuted; 2 findings of the run alone.",
+        "bad": "✕1 error and 2 notes, the first at step 7. 1 suspicion of the linter: 1 refuted; 2 findings of the run alone.",
         "suppressed": "✓Nothing wrong was found in 1,200 steps. 1 finding does not count.",
     }
 

@@ -118,7 +118,7 @@ def test_the_run_ends_with_one_table_of_rule_line_verdict_and_evidence(judged: c
     for (rule, path, line), verdict in EXPECTED.items():
         assert re.search(rf"{rule}\s+{path}:{line}\s+{verdict}\s+\S", judged.stderr), (rule, path)
     assert "weights_only=True = loads this file as well" in re.sub(r"\s+", " ", judged.stderr)
-    assert "4 suspicions of the source: 2 confirmed, 1 refuted, 1 unobserved" in judged.stderr
+    assert "4 suspicions of the linter: 2 confirmed, 1 refuted, 1 unobserved" in judged.stderr
 
 
 def test_the_log_is_valid_and_takes_the_place_of_the_linters(log: str, tmp_path: Path) -> None:

@@ -352,10 +352,10 @@ def places(alike: "list[Finding]", display: Callable[[str], str]) -> str:
 def refutation(evidence: Mapping[str, float | int | str]) -> str:
     """The sentence for a place where a run looked and found nothing, with the last measurement there."""
     times = evidence.get("times")
-    often = {None: "", 1: " once"}.get(times, f" {times} times")  # type: ignore[arg-type]
+    often = {None: "", 1: ", which looked here once"}.get(times, f", which looked here {times} times")  # type: ignore[arg-type]
     numbers = {name: value for name, value in evidence.items() if name not in ("step", "times")}
-    measured = f": {_measured(numbers)}" if numbers else ""
-    return f"the run looked here{often}, and it is not so{measured}"
+    measured = f" ({_measured(numbers)})" if numbers else ""
+    return f"not so in this run{often}{measured}"
 
 
 def _verdict(finding: "Finding") -> str:
@@ -366,7 +366,7 @@ def _verdict(finding: "Finding") -> str:
 
 
 def judgement(findings: "Iterable[Finding]") -> str:
-    """One line: how many suspicions of the source were confirmed, refuted and unobserved, and how many only a run found."""
+    """One line: how many suspicions of the linter were confirmed, refuted and unobserved, and how many only a run found."""
     shown = [finding for finding in findings if finding.counts or finding.verdict is Verdict.REFUTED]
     suspected = Counter(finding.verdict for finding in shown if finding.observer != "runtime")
     alone = sum(finding.observer == "runtime" for finding in shown)
@@ -374,9 +374,9 @@ def judgement(findings: "Iterable[Finding]") -> str:
     if suspected[None]:
         parts.append(f"{suspected[None]} that only the source shows")
     subject = (
-        f"{_number(sum(suspected.values()), 'suspicion')} of the source"
+        f"{_number(sum(suspected.values()), 'suspicion')} of the linter"
         if suspected
-        else "No suspicions of the source"
+        else "No suspicions of the linter"
     )
     tail = f"; {_number(alone, 'finding')} of the run alone" if alone else ""
     return f"{subject}{': ' if parts else ''}{', '.join(parts)}{tail}.\n"

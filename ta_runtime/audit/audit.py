@@ -247,9 +247,7 @@ class Audit:
         if not self.session.infers or not forwards.passes:
             return reports.NO_TRAINING
         of = f"{'the first ' if forwards.passes == MOST_PASSES else ''}{forwards.passes:,}"
-        return (
-            f"any training, as no optimizer was built: looked at {forwards.looked_at} of {of} forward passes"
-        )
+        return f"training, as no optimizer was built: looked at {forwards.looked_at} of {of} forward passes"
 
     def failing(self, level: Severity) -> bool:
         """Whether there is a finding that counts, at this severity or above."""

@@ -120,7 +120,7 @@ def verdict_line(findings: Sequence[Shown] | None, steps: int) -> tuple[str, str
 
 
 def judgement(findings: Sequence[Shown]) -> str:
-    """What the run says of the suspicions of the source, in a sentence; empty where nobody linted it."""
+    """What the run says of the suspicions of the linter, in a sentence; empty where nobody linted it."""
     suspected = [one for one in findings if one.item.get("observer") != "runtime"]
     if not suspected:
         return ""
@@ -130,7 +130,7 @@ def judgement(findings: Sequence[Shown]) -> str:
         parts.append(f"{alone} that only the source shows")
     ran = len(findings) - len(suspected)
     tail = f"; {counted(ran, 'finding')} of the run alone" if ran else ""
-    return f"{counted(len(suspected), 'suspicion')} of the source: {listed(parts)}{tail}."
+    return f"{counted(len(suspected), 'suspicion')} of the linter: {listed(parts)}{tail}."
 
 
 def cards(findings: Sequence[Shown], roots: Sequence[Path]) -> Iterator[str]:
