@@ -15,7 +15,7 @@ from ta_lint.facts.values.value import Frame
 from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = (("*log_p*", "*logp*", "log_softmax", "log", "ratio*"),)
+KEYWORDS = (("*log_p*", "*logp*", "log_softmax", "log"),)
 AROUND = (("*reward*", "*return*", "*advantage*", "*critic*", "*value*"),)
 
 _CRITIC = regex(
