@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -181,11 +181,14 @@ def entry(node: cst.Subscript) -> str | None:
 
 def _is_discount(mention: cst.Name | cst.Float | cst.SimpleString) -> bool:
     """Whether a name or key says that it is a discount, or a number looks like one: 0.9 to 1."""
-    if isinstance(mention, cst.SimpleString):
-        return _DISCOUNT.search(literal_text(mention) or "") is not None
-    if isinstance(mention, cst.Name):
-        return _DISCOUNT.search(mention.value) is not None
-    return 0.9 <= mention.evaluated_value < 1
+    if type(mention) is cst.Float:
+        return 0.9 <= mention.evaluated_value < 1
+    return _names_discount(mention.value)
+
+
+@lru_cache(4096)
+def _names_discount(text: str) -> bool:
+    return _DISCOUNT.search(text) is not None
 
 
 def summands(node: Node, sign: int = 1) -> Iterator[tuple[int, Node]]:
