@@ -7,6 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.checkpoints import SavedDict
 from ta_lint.syntax.tree import Node, literal_text
 
 KEYWORDS = ("load", "load_state_dict", "state_dict")
@@ -24,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not any(module.checkpoints.role(value) == "optimizer" for value in saved.entries.values()):
             continue
         for key, value in saved.entries.items():
-            if _COUNT.fullmatch(key) and not _is_state(value) and not _is_read(module, key):
+            if _COUNT.fullmatch(key) and not _is_state(value) and not _is_read(module, key, saved):
                 message = f"`{key}` is saved and never read back, so a resumed run starts at 0: read it"
                 yield Suspicion(value, message)
 
@@ -49,11 +50,18 @@ def _is_state(value: Node) -> bool:
     return isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and not value.args
 
 
-def _is_read(module: FileFacts, key: str) -> bool:
-    """Whether a key appears anywhere except as a key of a dictionary."""
-    tree = module.tree
+def _is_read(module: FileFacts, key: str, saved: SavedDict) -> bool:
+    """Whether a key appears anywhere except as a key of a dictionary, or where it is put into this one."""
     return any(
-        literal_text(text) == key
-        and not (isinstance(above := tree.parent[text], cst.DictElement) and above.key is text)
-        for text in tree.all(cst.SimpleString)
+        literal_text(text) == key and not _is_key(text, module) and not _is_put(text, saved, module)
+        for text in module.tree.all(cst.SimpleString)
     )
+
+
+def _is_key(text: Node, module: FileFacts) -> bool:
+    above = module.tree.parent[text]
+    return isinstance(above, cst.DictElement) and above.key is text
+
+
+def _is_put(text: Node, saved: SavedDict, module: FileFacts) -> bool:
+    return module.tree.enclosing(text, cst.AssignTarget) is not None and saved.writes(text, module.tree)

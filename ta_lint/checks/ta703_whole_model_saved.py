@@ -73,8 +73,16 @@ def _behaves_so(node: Node, module: FileFacts) -> bool:
         mentions = [other for other in mentions if module.tree.enclosing(other, cst.ClassDef) is klass]
     else:
         return False
-    asked = (module.tree.parent[mention] for mention in mentions)
-    return any(isinstance(above, cst.Attribute) and above.attr.value in _ASKED for above in asked)
+    return any(_asks(module.tree.parent[mention], module) for mention in mentions)
+
+
+def _asks(above: Node, module: FileFacts) -> bool:
+    """Whether an expression is `model.parameters` or `model.eval()`; the `eval` of a table takes an expression."""
+    if not isinstance(above, cst.Attribute):
+        return False
+    call = module.tree.parent[above]
+    evaluates = above.attr.value == "eval" and isinstance(call, cst.Call) and not call.args
+    return above.attr.value in _ASKED or evaluates
 
 
 def _values(node: Node, module: FileFacts) -> list[Node]:

@@ -397,7 +397,10 @@ def _goes_on(loaded: LoadCall, module: FileFacts) -> bool:
                 return True
             if isinstance(assign, cst.Assign):
                 names = [(dotted(item.target) or "").rpartition(".")[2] for item in assign.targets]
-                if any(_GOES_ON.search(name) or _starts_loop(name, module) for name in names):
+                if any(
+                    _GOES_ON.search(name) or _starts_loop(name, module) or _counts(name, module)
+                    for name in names
+                ):
                     return True
     return False
 
@@ -409,6 +412,14 @@ def _starts_loop(name: str, module: FileFacts) -> bool:
         if isinstance(loop.iter, cst.Call) and _is_range(loop.iter):
             starts.append(loop.iter.args[0])
     return any(part.value == name for start in starts for part in module.tree.within(start, cst.Name))
+
+
+def _counts(name: str, module: FileFacts) -> bool:
+    """Whether code counts steps or epochs on in a variable or attribute of this name: `self.epoch += 1`."""
+    return _COUNT.search(name) is not None and any(
+        isinstance(added.operator, cst.AddAssign) and (dotted(added.target) or "").rpartition(".")[2] == name
+        for added in module.tree.all(cst.AugAssign)
+    )
 
 
 def _is_range(iterable: Node) -> bool:
@@ -426,7 +437,7 @@ def _is_mentioned(
     key: str, saved: SavedDict | None, module: FileFacts, reads: list[Node] | None = None
 ) -> bool:
     """Whether the file mentions a key outside the given checkpoint and reads."""
-    known = [*([saved.node] if saved is not None else []), *(reads or [])]
+    known = [*(saved.written if saved is not None else ()), *(reads or [])]
     return any(
         literal_text(string) == key and not any(module.tree.contains(node, string) for node in known)
         for string in module.tree.all(cst.SimpleString)

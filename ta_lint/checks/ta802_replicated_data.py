@@ -15,10 +15,9 @@ from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, is_name
 
-# Words of files that split their data among ranks, or seed the ranks differently.
-_SPLITS = regex(
-    r"Distributed\w*Sampler|split_dataset_by_node|split_by_node|dataset_from_shards|seed\w*\W[^\n]*rank"
-)
+# What splits data among ranks, and lines that seed the ranks differently.
+_SPLITS = regex(r"\w*Distributed\w*Sampler\w*|split_dataset_by_node|split_by_node|dataset_from_shards")
+_SEEDS = regex(r"seed\w*\W[^\n]*rank")
 KEYWORDS = ("DataLoader",)
 AROUND = (
     ("DistributedDataParallel", "*prepare*", "setup"),
@@ -31,7 +30,7 @@ _RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None or _SPLITS.search(module.source.text):
+    if module.is_test or module.loops.framework is not None or _splits(module.tree.root, module):
         return
     yield from _left_unprepared(module)
     if module.loaders.replaced:
@@ -92,11 +91,38 @@ def _may_be_prepared(loader: LoaderCall, module: FileFacts) -> bool:
     )
 
 
+def _splits(root: cst.Module, module: FileFacts) -> bool:
+    """Whether a file splits its data among ranks, or seeds them differently.
+
+    An import does not, nor does a sampler that no loader gets.
+    """
+    return _SEEDS.search(module.parsed(root).source.text) is not None or any(
+        _SPLITS.fullmatch(name.value)
+        and module.tree.enclosing(name, cst.Import, cst.ImportFrom) is None
+        and not _is_left_over(name, module)
+        for name in module.tree.within(root, cst.Name)
+    )
+
+
+def _is_left_over(name: cst.Name, module: FileFacts) -> bool:
+    """Whether a name makes a sampler for a variable that nothing uses, but for its `set_epoch`."""
+    parent = module.tree.parent
+    node: Node = name
+    while isinstance(parent[node], cst.Attribute):
+        node = parent[node]
+    assign = parent[parent[node]] if isinstance(parent[node], cst.Call) else None
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+    if not isinstance(target, cst.Name):
+        return False
+    uses = [parent[use] for use in module.names.mentions(target) if use is not target]
+    return all(isinstance(use, cst.Attribute) and use.attr.value == "set_epoch" for use in uses)
+
+
 def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:
     """The calls that replicate a model on the ranks, in this file or in that of a loop, if neither splits data."""
-    if _SPLITS.search(module.parsed(loop).source.text):
-        return []
     roots = dict.fromkeys([module.tree.root, module.tree.root_of(loop)])
+    if any(_splits(root, module) for root in roots):
+        return []
     found = [wrapping for root in roots for wrapping in module.wrappers.made_in(root)]
     return [wrapping.call for wrapping in found if wrapping.wrapper is ParallelWrapper.REPLICATED]
 

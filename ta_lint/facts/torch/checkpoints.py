@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -11,7 +12,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Binding, Names
-from ta_lint.syntax.tree import Node, Tree, dotted, literal_key, literal_text
+from ta_lint.syntax.tree import Node, Tree, dotted, is_name, literal_key, literal_text
 
 _SCHEDULER_NAME = regex(r"sched", re.IGNORECASE)
 _READS_FILE = frozenset({"torch.load", "torch.hub.load_state_dict_from_url"})
@@ -19,11 +20,24 @@ _READS_FILE = frozenset({"torch.load", "torch.hub.load_state_dict_from_url"})
 
 @dataclass(frozen=True, eq=False)
 class SavedDict:
-    """A dictionary saved as a checkpoint: the value of each key; `whole` if all keys are visible."""
+    """A dictionary saved as a checkpoint: the value of each key, and the code that writes them; `whole` if all keys are visible."""
 
-    node: cst.Dict
+    node: cst.Dict | cst.Call
     entries: dict[str, Node]
     whole: bool
+    written: tuple[Node, ...]
+
+    def writes(self, node: Node, tree: Tree) -> bool:
+        """Whether a node is in the code that writes the dictionary."""
+        return any(tree.contains(part, node) for part in self.written)
+
+
+class _Put(NamedTuple):
+    """`state["epoch"] = epoch`."""
+
+    variable: cst.Name
+    entry: cst.Subscript
+    statement: cst.Assign
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +61,48 @@ class Checkpoints:
     @cached_property
     def saved(self) -> list[SavedDict]:
         """The dictionaries that store the state of an object under a key."""
-        return [saved for node in self._tree.all(cst.Dict) if (saved := _saved(node)) is not None]
+        return [
+            saved for node in self._tree.all(cst.Dict, cst.Call) if (saved := self._saved(node)) is not None
+        ]
+
+    def _saved(self, node: cst.Dict | cst.Call) -> SavedDict | None:
+        """`{"model": model.state_dict()}`, or `dict(model=...)`, with the entries that code adds to its variable by key."""
+        if isinstance(node, cst.Call) and not self._is_dict(node):
+            return None
+        pairs = _pairs(node)
+        added = self._added(node)
+        pairs += [(literal_key(put.entry), put.statement.value) for put in added]
+        entries = {key: value for key, value in pairs if key is not None}
+        if all(_owner(value) is None for value in entries.values()):
+            return None
+        whole = all(key is not None for key, _ in pairs)
+        return SavedDict(node, entries, whole, (node, *(put.statement for put in added)))
+
+    def _is_dict(self, call: cst.Call) -> bool:
+        return is_name(call.func, "dict") and self._names.qualified(call.func) == "builtins.dict"
+
+    def _added(self, node: Node) -> list[_Put]:
+        """The assignments to entries of the variable that a dictionary is bound to: `state["epoch"] = epoch`."""
+        assign = self._tree.parent[node]
+        target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+        if not isinstance(target, cst.Name):
+            return []
+        bindings = self._names.bindings(target)
+        return [
+            put
+            for put in self._puts.get(target.value, ())
+            if len(bindings) == 1 and self._names.bindings(put.variable) is bindings
+        ]
+
+    @cached_property
+    def _puts(self) -> dict[str, list[_Put]]:
+        """The assignments to entries of variables, by the name of the variable."""
+        found: dict[str, list[_Put]] = {}
+        for assign in self._tree.all(cst.Assign):
+            target = assign.targets[0].target
+            if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+                found.setdefault(target.value.value, []).append(_Put(target.value, target, assign))
+        return found
 
     def role(self, value: Node) -> str | None:
         """The role in training of the object whose state a value is: see `role_of`."""
@@ -168,15 +223,14 @@ class Checkpoints:
         return None
 
 
-def _saved(node: cst.Dict) -> SavedDict | None:
-    entries: dict[str, Node] = {
-        key: element.value
+def _pairs(node: cst.Dict | cst.Call) -> list[tuple[str | None, Node]]:
+    """The keys and values that a dictionary is made of; None for a key that is unknown."""
+    if isinstance(node, cst.Call):
+        return [(arg.keyword.value if arg.keyword is not None else None, arg.value) for arg in node.args]
+    return [
+        (literal_text(element.key) if isinstance(element, cst.DictElement) else None, element.value)
         for element in node.elements
-        if isinstance(element, cst.DictElement) and (key := literal_text(element.key)) is not None
-    }
-    if all(_owner(value) is None for value in entries.values()):
-        return None
-    return SavedDict(node, entries, whole=len(entries) == len(node.elements))
+    ]
 
 
 def bare(owner: Node) -> str | None:
