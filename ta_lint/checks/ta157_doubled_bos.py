@@ -28,6 +28,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         rendered = _rendered(call, module)
         if rendered is None or not _is_of_family(tokenizer, rendered, module):
             continue
+        if _is_measured(call, module) or _is_compared(call, module):
+            continue
         related = [(rendered, "the template writes the begin token here")]
         related += [(node, "the model gets the rows here") for node in _uses(module)]
         edit = add_argument(call, "add_special_tokens=False")
@@ -81,6 +83,26 @@ def _first_part(text: Node) -> Node | None:
         case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=first), *_]):
             return first
     return None
+
+
+def _is_measured(call: cst.Call, module: FileFacts) -> bool:
+    """Whether only the number of tokens counts: `len(tokenizer.encode(text))`."""
+    given = module.tree.parent[call]
+    above = module.tree.parent[given] if isinstance(given, cst.Arg) else None
+    return isinstance(above, cst.Call) and module.qualified(above.func) == "builtins.len"
+
+
+def _is_compared(call: cst.Call, module: FileFacts) -> bool:
+    """Whether the same text is also tokenized with the choice written out, as where somebody looks at the difference."""
+    text = call.args[0].value
+    bindings = module.names.bindings(text) if isinstance(text, cst.Name) else None
+    return bindings is not None and any(
+        argument(other, "add_special_tokens") is not None
+        and other.args
+        and isinstance(other.args[0].value, cst.Name)
+        and module.names.bindings(other.args[0].value) is bindings
+        for other in module.tree.all(cst.Call)
+    )
 
 
 def _renders(call: cst.Call, module: FileFacts) -> bool:

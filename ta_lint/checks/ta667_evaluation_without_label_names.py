@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import ProposedFix, set_argument
-from ta_lint.syntax.tree import Node, is_name
+from ta_lint.syntax.tree import Node, is_name, literal_text
 
 KEYWORDS = ("*Trainer",)
 AROUND = ("forward",)
@@ -46,8 +46,24 @@ def _names_no_labels(module: FileFacts, model: Node) -> bool:
     forward = module.classes.method(klass, "forward") if klass is not None else None
     if forward is None or forward.decorators or forward.params.star_kwarg is None:
         return False
+    if not _may_return_loss(module, forward):
+        return False  # the training fails first
     params = (*forward.params.params, *forward.params.kwonly_params)
     return not any("label" in param.name.value or param.name.value == "return_loss" for param in params)
+
+
+def _may_return_loss(module: FileFacts, forward: cst.FunctionDef) -> bool:
+    """Whether a `forward` returns anything but dictionaries whose keys all show, and are not `loss`."""
+    returned = [one.value for one in module.tree.own(forward.body, cst.Return) if one.value is not None]
+    return not returned or not all(isinstance(one, cst.Dict) and _lacks_loss(one) for one in returned)
+
+
+def _lacks_loss(made: cst.Dict) -> bool:
+    keys = [
+        literal_text(element.key) if isinstance(element, cst.DictElement) else None
+        for element in made.elements
+    ]
+    return None not in keys and "loss" not in keys
 
 
 def _fix(module: FileFacts, trainer: cst.Call) -> ProposedFix | None:
