@@ -335,6 +335,8 @@ def _frameworks(look: dict[str, Any]) -> Iterator[str]:
     yield f"In the last {len(look['last'])} repositories, linted after most repairs, {shares[0]} findings about language models are true, and"
     yield f"{shares[1]} about contracts; these are repaired since."
     yield ""
+    yield from _second_look_at_frameworks(look["second"])
+    yield ""
     yield "### Examples that frameworks ship"
     yield ""
     yield "The example folders of six frameworks. Every finding above note is judged; of TA700, a sample."
@@ -353,6 +355,36 @@ def _frameworks(look: dict[str, Any]) -> Iterator[str]:
     yield from _by_rule(every)
     yield ""
     yield f"{_share(every)}."
+
+
+def _second_look_at_frameworks(look: dict[str, Any]) -> Iterator[str]:
+    judged: list[dict[str, Any]] = look["finding"]
+    first, count = look["first"], len(look["repositories"])
+    yield "### The second look at frameworks"
+    yield ""
+    yield f"{count} newer repositories that import one of these frameworks: {look['files']:,} files ({look['notebooks']:,} notebooks),"
+    yield f"{look['lines']:,} lines. Every finding of the same rules is judged, at first sight."
+    yield ""
+    yield from _by_rule(judged)
+    yield ""
+    parts = {
+        f"first {len(first)}": [one for one in judged if one["repository"] in first],
+        f"last {count - len(first)}": [one for one in judged if one["repository"] not in first],
+        "both": judged,
+    }
+    rows: list[tuple[str, ...]] = [
+        ("repositories", "language models", "contracts", "contracts, a bug counted once a file")
+    ]
+    for name, found in parts.items():
+        language = [one for one in found if one["rule"] < "TA600"]
+        contracts = [one for one in found if one["rule"] > "TA600"]
+        once = {(one["repository"], one["path"], one["rule"]): one for one in contracts}
+        rows.append((name, *(_true_of(group) for group in (language, contracts, [*once.values()]))))
+    yield from aligned(rows)
+
+
+def _true_of(judged: list[dict[str, Any]]) -> str:
+    return f"{_true(judged)} of {len(judged)}" if judged else "-"
 
 
 def _by_rule(judged: list[dict[str, Any]]) -> Iterator[str]:
