@@ -381,6 +381,10 @@ def _second_look_at_frameworks(look: dict[str, Any]) -> Iterator[str]:
         once = {(one["repository"], one["path"], one["rule"]): one for one in contracts}
         rows.append((name, *(_true_of(group) for group in (language, contracts, [*once.values()]))))
     yield from aligned(rows)
+    others, true, worth, above = look["others"]
+    yield ""
+    yield f"Other rules have {others} errors and warnings in these repositories: {true} are true ({percent(true, others)}) and {worth} worth a"
+    yield f"person's time. After the repairs {above} are left, all true, {percent(worth, above)} of them worth it."
 
 
 def _true_of(judged: list[dict[str, Any]]) -> str:

@@ -33,7 +33,15 @@ def _has_no_such_workers(module: FileFacts) -> bool:
     if loading is None or handling is None or handling:
         return True
     loaders = [loader for root in (module.tree.root, *loading) for loader in module.loaders.made_in(root)]
-    return bool(loaders) and all(_has_no_workers(loader.given("num_workers"), module) for loader in loaders)
+    if not loaders:
+        return _goes_over_its_samples(module)
+    return all(_has_no_workers(loader.given("num_workers"), module) for loader in loaders)
+
+
+def _goes_over_its_samples(module: FileFacts) -> bool:
+    """Whether a file makes a data set for itself; a library leaves that, and the loader, to its users."""
+    made = (module.classes.local(call.func) for call in module.tree.all(cst.Call))
+    return any(klass is not None and module.classes.derives(klass, _DATASET) for klass in made)
 
 
 def _suspicions(module: FileFacts) -> Iterator[Suspicion]:

@@ -9,13 +9,14 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.losses import unwrapped
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import Node, is_name
+from ta_lint.syntax.tree import Node, dotted, is_name
 
 KEYWORDS = ("for", ("len", "torchmetrics"))
 
 _METRIC = regex(r"torchmetrics\.(\w+\.)*[A-Z]\w*")
 _GATHERS, _GIVES = "update", "compute"
 _MOVES = "to"
+_GROWS = frozenset({"add", "append", "extend", "update"})
 _OF_ALL = regex(r"total|cumul|overall|global|lifetime|all", re.IGNORECASE)
 
 
@@ -86,7 +87,7 @@ def _divisions(
             is_after
             and isinstance(operation.operator, cst.Divide)
             and _is_number_of(operation.left, total.value, module)
-            and _is_length(operation.right, module)
+            and _is_length(operation.right, epochs, module)
             and not isinstance(module.tree.parent[operation], cst.BinaryOperation)
         ):
             yield operation
@@ -103,6 +104,15 @@ def _is_number_of(value: Node, total: str, module: FileFacts) -> bool:
     return is_name(value, total)
 
 
-def _is_length(value: Node, module: FileFacts) -> bool:
+def _is_length(value: Node, epochs: Node, module: FileFacts) -> bool:
+    """Whether a value is the length of something that the epochs do not add to."""
     origin = module.kinds.origin(value)
-    return isinstance(origin, cst.Call) and called_name(origin) == "len" and len(origin.args) == 1
+    if not isinstance(origin, cst.Call) or called_name(origin) != "len" or len(origin.args) != 1:
+        return False
+    counted = origin.args[0].value
+    return not any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value in _GROWS
+        and dotted(call.func.value) == dotted(counted)
+        for call in module.tree.within(epochs, cst.Call)
+    )

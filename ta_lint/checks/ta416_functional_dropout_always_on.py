@@ -1,6 +1,9 @@
 """TA416: `F.dropout(x)` in a module also drops values in evaluation: `training` defaults to True."""
 
+import re
 from collections.abc import Iterator
+
+import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
@@ -9,6 +12,7 @@ from ta_lint.syntax.tree import argument
 
 KEYWORDS = (("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"),)
 
+_PRENET = regex("pre_?net", re.IGNORECASE)
 _DROPOUT = regex(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_)?alpha_dropout))")
 
 
@@ -21,6 +25,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if argument(call, "training", 2) is not None or not module.dropping.is_always_on(call):
             continue
+        if _is_of_prenet(call, module):
+            continue
         in_module = module.modes.always_on(call)
         if in_module or probability is None or module.dropping.drops(probability):
             when = "nothing, not even in training" if function["alpha"] else "also in evaluation"
@@ -31,3 +37,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 f"`{function[1]}` without `training` drops {when}: pass `training=self.training`",
                 fix=fix,
             )
+
+
+def _is_of_prenet(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call is in the pre-net of Tacotron 2, which also drops values when it speaks (Shen et al. 2018, 2.2)."""
+    klass = module.tree.enclosing(call, cst.ClassDef)
+    return klass is not None and _PRENET.search(klass.name.value) is not None

@@ -86,9 +86,17 @@ def _alias(module: FileFacts, target: Node, source: Node) -> Node | None:
         return None
     for variable in (target, source):
         value = _value(module, variable)
-        if value is not None and value is not end and _comes_first(module, value, variable):
+        if value is None or value is end or _is_part_of_another(module, value):
+            continue
+        if _comes_first(module, value, variable):
             return value
     return None
+
+
+def _is_part_of_another(module: FileFacts, value: Node) -> bool:
+    """Whether an attribute is that of an object made here, which has a network of its own: `copy.blocks`."""
+    owner = value.value if isinstance(value, cst.Attribute) else None
+    return isinstance(owner, cst.Name) and isinstance(module.kinds.origin(owner), cst.Call)
 
 
 def _end(module: FileFacts, node: Node) -> Node:

@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.torch.hub import is_commit
+from ta_lint.facts.torch.hub import is_commit, ships_with_transformers
 from ta_lint.facts.torch.unpickling import READS_PICKLE
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, spreads
@@ -33,10 +33,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if trusted is None or spreads(call) or module.boolean(trusted) is not True:
             continue
         repository = _repository(call, module)
-        if repository is not None and not module.hub.is_pinned(call, "revision", "code_revision"):
-            yield Suspicion(
-                call, f"code of `{repository}` runs at whatever revision the hub has that day: pin a commit"
-            )
+        if repository is None or module.hub.is_pinned(call, "revision", "code_revision"):
+            continue
+        if ships_with_transformers(repository):
+            message = f"transformers has the code of `{repository}` itself: drop `trust_remote_code`"
+        else:
+            message = f"code of `{repository}` runs at whatever revision the hub has that day: pin a commit"
+        yield Suspicion(call, message, is_note=ships_with_transformers(repository))
 
 
 def _from_github(module: FileFacts) -> Iterator[Suspicion]:

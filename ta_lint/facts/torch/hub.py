@@ -42,6 +42,16 @@ _TAKERS = (
 # Any class may define this method, but only those of the hub have `trust_remote_code`.
 _ANY_FROM_PRETRAINED = ("pretrained_model_name_or_path", 0)
 
+# Models whose code ships with transformers, of any version that people install today: their repositories hold none.
+_SHIPPED = regex(
+    r"meta-llama/.*|codellama/.*|mistralai/(mistral|mixtral|ministral|codestral).*|qwen/(code)?qwen(1\.5|2|3).*|"
+    r"deepseek-ai/deepseek-(coder|llm|math)-(?!v2).*|google/(gemma|flan|t5|mt5|bert|vit|electra|siglip).*|"
+    r"(openai-community/)?gpt2(-\w+)?|openai/(whisper|clip|gpt-oss).*|huggingfacetb/smollm.*|tinyllama/.*|"
+    r"eleutherai/(pythia|gpt-neo|gpt-j).*|facebook/(opt|bart|esm2|wav2vec2|hubert|dinov2)[-_].*|facebookai/.*|"
+    r"bigscience/bloom.*|(unsloth|nousresearch)/(meta-)?(llama|codellama|qwen[23]|mistral|gemma|smollm|tinyllama).*",
+    re.IGNORECASE,
+)
+
 # Builders that come with `datasets`: these names are not repositories.
 _PACKAGED = frozenset(
     "arrow audiofolder csv imagefolder json pandas parquet pdffolder sql text videofolder webdataset "
@@ -60,6 +70,11 @@ class HubCall:
 def is_commit(revision: str) -> bool:
     """Whether a revision is a commit hash, full or abbreviated, which always names the same content."""
     return _COMMIT.fullmatch(revision) is not None
+
+
+def ships_with_transformers(repository: str) -> bool:
+    """Whether transformers has the code of a model itself, so that its repository needs none."""
+    return _SHIPPED.fullmatch(repository) is not None
 
 
 class Hub:
