@@ -49,7 +49,7 @@ def _in_layers(module: FileFacts, seen: set[Node]) -> Iterator[Suspicion]:
         forward = module.classes.methods(klass).get("forward")
         for node in _operations(module, forward) if forward is not None else []:
             if node not in seen and _is_root_in_layer(module, node):
-                message = f"the gradient of `{module.code(node)}` is infinite or NaN where its operand is 0: add a small number to it"
+                message = f"the gradient of `{module.code(node)}` is infinite or NaN where its operand is 0: add a small `eps` to the operand"
                 yield Suspicion(node, message)
 
 

@@ -142,7 +142,7 @@ def _suspicion(
     unsafe: bool,
 ) -> Suspicion:
     taken = "appended" if found.is_list else "added"
-    message = f"`{module.code(found.target)}` keeps the graph of every `{module.code(kept[0][1].part)}` {taken} to it: detach it"
+    message = f"`{module.code(found.target)}` keeps the graph of every `{module.code(kept[0][1].part)}` {taken} to it, so memory grows: detach `{module.code(kept[0][1].part)}`"
     edits = tuple(edit for value, _ in kept for edit in call_method(value, ".detach()"))
     is_tensor = all(held.is_tensor for _, held in kept)
     fix = ProposedFix("detach it", edits, unsafe=unsafe) if is_tensor else None
@@ -523,9 +523,7 @@ def _entries_with_graph(
         for value in _elements(statement.value):
             if (held := module.graphs.part_of(value, loss, function)) is not None:
                 part = module.code(held.part)
-                message = (
-                    f"`{module.code(target)}` keeps the graph of every `{part}` that is stored: detach it"
-                )
+                message = f"`{module.code(target)}` keeps the graph of every `{part}` that is stored, so memory grows: detach it"
                 fix = ProposedFix("detach it", tuple(call_method(value, ".detach()")), unsafe=True)
                 yield Suspicion(statement, message, ((keeper, "stored here, for each step"),), fix)
                 break

@@ -38,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if name is not None:
                 yield Suspicion(
                     call,
-                    f"`{module.code(call)}` stalls the device in every step: keep it a tensor, read it every few steps",
+                    f"`{module.code(call)}` stalls the device in every step: read it every few steps",
                 )
 
 

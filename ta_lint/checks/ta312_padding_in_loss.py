@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if any(argument(decides, name) is not None for name in ("ignore_index", "reduction", "weight")):
                 continue
             edit = add_argument(decides, f"ignore_index={padding}")
-            message = f"the mean loss counts padding: set `ignore_index` to {padding}"
+            message = f"the mean loss counts padding labels too: set `ignore_index={padding}`"
             fix = ProposedFix("ignore the padding", (edit,)) if edit is not None else None
             yield Suspicion(call, message, fix=fix)
 

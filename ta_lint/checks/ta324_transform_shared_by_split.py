@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             *others, last = ours
             with_others = ", ".join(f"`{name}`" for name in group if name != last.subset)
-            message = f"`{last.subset}` and {with_others} share one dataset: this sets `{attribute}` for all: build it twice"
+            message = f"`{last.subset}` and {with_others} share one dataset, so this sets `{attribute}` for all: build the dataset twice"
             related = tuple((other.statement, "and overwrites this") for other in others)
             yield Suspicion(last.statement, message, related)
 

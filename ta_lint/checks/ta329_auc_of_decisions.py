@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         decisions = _decisions(scores, module) if scores is not None else []
         if decisions:
             name = called.rpartition(".")[2]
-            message = f"`{name}` is wrong for decisions, which have only one threshold: give it scores"
+            message = f"`{name}` needs scores to compare thresholds, and these are decisions already: pass the scores"
             yield Suspicion(call, message, ((decisions[0], "the scores are decided here"),))
 
 

@@ -21,15 +21,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for optimizer in module.parameters.optimizers:
         strong = _strongly_decayed(optimizer, module)
         if strong is not None:
-            message = (
-                f"strong weight decay of `{strong}` also shrinks norm weights and biases: leave them out"
-            )
+            message = f"strong weight decay of `{strong}` also shrinks norm weights and biases: put these in a group without it"
             yield Suspicion(optimizer.call, message)
             continue
         missed = _missed_by_name(optimizer, module)
         if missed is not None:
             name, test = missed
-            message = f"the group without weight decay misses norm weights, as names do not fit `{name}`: test the layer"
+            message = (
+                f"norm weights are decayed, as their names do not match `{name}`: pick them by layer type"
+            )
             yield Suspicion(optimizer.call, message, related=((test, "the names are compared here"),))
 
 

@@ -19,7 +19,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         sizes = _sizes(module, call, axes=int(made[2]), first=1 if made[1] else 2)
         if sizes is not None and any(map(_grows_by_one, *sizes)):
             layer = module.code(call.func)
-            message = f"this `{layer}` pads an even kernel equally on both sides, which shifts and enlarges the output"
+            message = f"this `{layer}` pads an even kernel equally, which shifts and enlarges the output: use an odd kernel"
             yield Suspicion(call, message)
 
 

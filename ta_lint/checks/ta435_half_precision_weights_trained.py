@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             widened = half.is_widened(source.model) or _is_prepared(module, source.model)
             if half.is_half(source.model) and not widened:
                 message = (
-                    f"steps of `{module.code(source.model)}` in half precision round to nothing: "
+                    f"updates of `{module.code(source.model)}` in half precision are lost to rounding: "
                     "keep its weights in float32"
                 )
                 yield Suspicion(optimizer.call, message)

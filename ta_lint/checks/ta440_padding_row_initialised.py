@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         for made in padded:
             if _is_weight_of(module, filled, made):
-                message = f"`{module.code(call.func)}` also fills the row of `padding_idx`, which never trains: zero it again"
+                message = f"`{module.code(call.func)}` also fills the row of `padding_idx`, which never trains: zero that row again"
                 yield Suspicion(call, message, ((made, "its row of padding is zero here"),))
                 break
 

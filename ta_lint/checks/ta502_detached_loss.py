@@ -19,7 +19,5 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if cut is None or cut.steps or cut.node in seen:
             continue
         seen.add(cut.node)
-        message = (
-            f"`{module.code(cut.node)}` cuts the loss off from the model, so nothing trains: take it out"
-        )
+        message = f"`{module.code(cut.node)}` cuts the loss off from the model, so nothing trains: remove it"
         yield Suspicion(cut.node, message, related=((loss.call, "the backward pass starts here"),))

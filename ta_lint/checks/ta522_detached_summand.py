@@ -44,7 +44,7 @@ def _losses(module: FileFacts) -> Iterator[Node]:
 def _suspicion(module: FileFacts, cut: Node, term: Node) -> Suspicion:
     name = module.code(term)
     told = f"`{name}`" if len(name) < 30 else "this term"
-    message = f"{told} is in the loss but trains nothing, as this cuts its gradient: take this out"
+    message = f"{told} is in the loss but trains nothing, as this call cuts its gradient: remove the call"
     related = ((term, "the term of the loss"),) if module.is_here(term) and term is not cut else ()
     operand = _operand(cut)
     is_method = isinstance(cut, cst.Attribute) or (

@@ -37,9 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             yield Suspicion(use, message, ((output.node, f"`{output.name}` is applied here"),))
     for call in module.tree.all(cst.Call):
         if call not in seen and (product := _product_over_batch(call, module)) is not None:
-            message = (
-                f"`{called_name(call)}` over the batch of `bmm`: each weight depends on the other samples"
-            )
+            message = f"`{called_name(call)}` runs over the batch of `bmm` and mixes its samples: use the dimension of the keys"
             yield Suspicion(call, message, ((product, "dimension 0 of this product is the batch"),))
 
 

@@ -163,6 +163,6 @@ def _suspicion(module: FileFacts, node: Node, term: _Term, is_definition: bool) 
         return Suspicion(
             node, f"`{code}` adds the entropy to the loss, which punishes exploration: subtract it"
         )
-    message = f"`{module.code(node)}` is the entropy without its minus, so the loss punishes exploration"
+    message = f"`{module.code(node)}` is the entropy without its minus, so the loss punishes exploration: add the minus"
     fix = ProposedFix("put the minus before it", wrap(node, "-", "")) if isinstance(node, cst.Call) else None
     return Suspicion(node, message, ((term.place, "the term of the loss"),), fix)

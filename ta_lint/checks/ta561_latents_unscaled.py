@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             node = latents if module.is_here(latents) else call
             if node not in reported and not _is_of_project(module, latents):
                 reported.add(node)
-                message = f"latents of a deviation of about 5 go into `{module.code(call.func)}`: scale them to 1 before"
+                message = f"latents with a standard deviation near 5 go into `{module.code(call.func)}`: scale them to 1 first"
                 fix = _fix(module, latents) if node is latents else None
                 yield Suspicion(node, message, ((call, "what they are given to"),), fix)
 

@@ -60,7 +60,7 @@ def _suspicion(
 ) -> Suspicion:
     message = (
         f"`{module.code(clear)}` clears what `{module.code(backward)}` computed, "
-        f"before `{module.code(step)}` can use it"
+        f"before `{module.code(step)}` can use it: clear the gradients earlier"
     )
     related = ((backward, "the gradients are computed here"), (step, "the step that has none"))
     return Suspicion(clear, message, related=related, fix=fix)
@@ -224,7 +224,7 @@ def _too_early(module: FileFacts, reported: set[Node]) -> Iterator[Suspicion]:
         if backward is None or not _has_what_is_used(step, backward, module):
             continue
         loss = module.code(backward.subject)
-        message = f"`{module.code(step.call)}` changes the weights between the forward pass of `{loss}` and its backward pass"
+        message = f"`{module.code(step.call)}` changes the weights between the forward pass of `{loss}` and its backward pass: step after both"
         related = ((backward.call, "the gradients are computed here, for the step of the next pass"),)
         yield Suspicion(step.call, message, related=related)
 

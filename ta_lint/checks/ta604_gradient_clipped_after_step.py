@@ -32,14 +32,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         steps = [_step_before(path, index) for path, index in paths]
         if steps and None not in steps and steps[0] is not None:
             step = steps[0]
-            message = f"`{code}` comes after `{module.code(step.call)}`, which used unclipped gradients: clip before"
+            message = f"`{code}` comes after `{module.code(step.call)}`, which used unclipped gradients: clip before the step"
             related = ((step.place, "the step that it should come before"),)
             yield Suspicion(clip.call, message, related, _fix(module, clip, step, Side.START))
             continue
         backwards = [_backward_after(path, index) for path, index in paths]
         if backwards and None not in backwards and backwards[0] is not None:
             backward = backwards[0]
-            message = f"`{code}` comes before `{module.code(backward.call)}`, which computes the gradients"
+            message = f"`{code}` comes before `{module.code(backward.call)}`, which computes the gradients: clip after it"
             related = ((backward.place, "the backward pass that it should come after"),)
             yield Suspicion(clip.call, message, related, _fix(module, clip, backward, Side.END))
 

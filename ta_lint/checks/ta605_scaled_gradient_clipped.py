@@ -60,7 +60,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _suspicion(module: FileFacts, clip: LoopEvent, step: LoopEvent, scaler: Node) -> Suspicion:
     call = f"{module.code(scaler)}.unscale_({module.code(step.subject)})"
-    message = f"gradients are clipped before `{call}`, so the scale decides how much"
+    message = f"gradients are clipped before `{call}`, so the scale decides how much: unscale first"
     return Suspicion(clip.call, message, ((step.place, "the step that unscales"),), _fix(module, clip, step))
 
 
@@ -94,9 +94,7 @@ def _may_scale(backward: cst.Call, module: FileFacts) -> bool:
 def _past_framework(module: FileFacts, clip: LoopEvent, backward: LoopEvent) -> Suspicion:
     assert isinstance(backward.call.func, cst.Attribute)
     holder, name = backward.call.func.value, called_name(clip.call)
-    message = (
-        f"gradients are clipped as `{module.code(holder)}` has scaled them, so the scale decides how much"
-    )
+    message = f"gradients are clipped as `{module.code(holder)}` has scaled them: unscale them first"
     fix = None
     if (
         module.preparing.preparer(holder) is Preparer.ACCELERATE

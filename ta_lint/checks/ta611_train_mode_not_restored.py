@@ -90,11 +90,13 @@ def _suspicion(module: FileFacts, loop: _Region, event: LoopCall, trained: LoopC
     code = module.code(event.call)
     related: tuple[tuple[Node, str], ...] = ((trained.call, "trains in evaluation mode"),)
     if isinstance(loop, cst.FunctionDef):
-        message = f"`{code}` is not followed by `train()` before `{loop.name.value}` trains this model"
+        message = (
+            f"after `{code}`, `{loop.name.value}` trains this model in evaluation mode: call `train()` first"
+        )
     else:
-        message = f"`{code}` is not followed by `train()` before the loop trains this model again"
-        again = ", from the second time on" if module.tree.before(trained.place, event.place) else ""
-        related = ((trained.call, f"trains in evaluation mode{again}"), (loop, "the loop"))
+        message = f"after `{code}` the loop trains on in evaluation mode: call `train()` in each pass"
+        again = ", as do all after the first" if module.tree.before(trained.place, event.place) else ""
+        related = ((trained.call, f"this pass trains in evaluation mode{again}"), (loop, "the loop"))
     home = module.tree.home(event.call)
     if event.via and isinstance(home, cst.FunctionDef):
         returns = module.tree.own(home, cst.Return)

@@ -61,7 +61,7 @@ def _set_to_train(module: FileFacts, evaluation: Evaluation) -> Suspicion | None
     depends = module.evaluations.depends_on_mode(called)
     if not depends and (depends is False or not _must_depend(module, evaluation)):
         return None
-    message = f"`{module.code(evaluation.call)}` evaluates `{module.code(called)}` in training mode"
+    message = f"`{module.code(evaluation.call)}` evaluates `{module.code(called)}` in training mode: call `eval()` before"
     related = ((mode[1], "the mode is set here"),)
     return Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
 

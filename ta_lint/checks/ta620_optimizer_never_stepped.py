@@ -27,7 +27,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         trains = module.is_nearby("backward") if cleared else _trains_around(module, optimizer.call)
         if trains and (cleared or not _is_replaced(module, optimizer)):
             related = tuple((node, "its gradients are cleared here") for node in cleared[:1])
-            yield Suspicion(optimizer.call, "the optimizer is never stepped", related)
+            yield Suspicion(
+                optimizer.call,
+                "the optimizer is never stepped, so its parameters never change: call `step()`",
+                related,
+            )
 
 
 def _steps_by_hand(module: FileFacts, made: cst.Call, uses: Uses) -> bool:

@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         elif (
             counted and _is_product(length, module) and (guard := _guard(schedule, loop, module)) is not None
         ):
-            message = f"`{code}` counts batches, but the schedule steps once for several: divide it"
+            message = f"`{code}` counts batches, but the schedule steps once for several: divide the count"
             yield Suspicion(made, message, ((schedule.call, "it steps here"), (guard, "once for several")))
 
 

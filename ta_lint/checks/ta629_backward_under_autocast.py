@@ -14,5 +14,5 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for backward in module.order.events(Action.BACKWARD):
         block = module.autocasts.around(backward.call)
         if block is not None and not module.autocasts.is_off(block):
-            message = f"`{module.code(backward.call)}` runs under `{module.code(block)}`, which may change its precision: move it out"
+            message = f"`{module.code(backward.call)}` runs under `{module.code(block)}`, which may change its precision: move it out of the block"
             yield Suspicion(backward.call, message, ((block, "the block begins here"),))

@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if module.adapters.thaws or _has_own_head(module):
             continue
-        message = "the new classification head stays random and frozen"
+        message = "the new classification head stays random and frozen, so it never learns"
         if task in _TASKS:
             message += f'; set `task_type="{_TASKS[task]}"`'
         else:

@@ -38,9 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             number = next((value for value in values if _is_number(value, module)), None)
             if number is not None:
                 code = module.code(number)
-                message = (
-                    f"`{code}` is one number of each batch: the last batch, and what fills it, count too much"
-                )
+                message = f"`{code}` is one number for each batch, so a short last batch counts too much: gather the samples"
                 yield Suspicion(call, message)
         elif any(_is_per_sample(value, loop, module) for value in values) and not _is_cut(call, module):
             assert isinstance(call.func, cst.Attribute)

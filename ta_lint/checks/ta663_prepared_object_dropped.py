@@ -67,7 +67,10 @@ def _taken_otherwise(prepared: PrepareCall, module: FileFacts) -> Suspicion | No
     given = [dotted(value) if value is not None else None for value in prepared.given]
     if names == given or None in given or len(set(given)) < len(given) or set(names) != set(given):
         return None
-    return Suspicion(prepared.call, f"names are swapped: `{code}(...)` returns objects in the order given")
+    return Suspicion(
+        prepared.call,
+        f"names are swapped, as `{code}(...)` returns objects in the order given: use that order",
+    )
 
 
 def _used_bare(prepared: PrepareCall, module: FileFacts) -> Iterator[Suspicion]:

@@ -28,7 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 message = f"this `{name}` scores {what}; attach it to the evaluator of the validation set"
                 yield Suspicion(attachment.call, message)
         elif (both := _runs_on_both(module, attachment.engine)) is not None:
-            message = f"this `{name}` also scores the training set, on which its evaluator runs too"
+            message = f"this `{name}` also scores the training set, as its evaluator runs on that too: use a second evaluator"
             yield Suspicion(attachment.call, message, ((both, "the run on the training set"),))
 
 

@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         for whole in _models(saved, module):
             saved_whole = f"`{module.code(whole)}` is saved whole"
-            message = f"{saved_whole}: its file loads only by unpickling, with this very code"
+            message = f"{saved_whole}: its file loads only by unpickling, with this code: save `state_dict()`"
             yield Suspicion(whole, message, fix=_state(whole, module))
 
 

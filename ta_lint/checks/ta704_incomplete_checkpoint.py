@@ -63,7 +63,7 @@ def _never_loaded(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iter
         return
     for key, role in roles.items():
         if key not in loaded.reads and not _is_mentioned(key, saved, module):
-            message = f"the state of the {role} is saved as `{key}` and not loaded where training resumes"
+            message = f"the state of the {role} is saved as `{key}`, but not loaded where training resumes: load it too"
             yield Suspicion(loaded.call, message, related=((saved.entries[key], "saved here"),))
 
 

@@ -48,7 +48,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue  # unpinned files from the hub are TA702
         name = reader.group(0)
         if _becomes_model(call, module) or _names_model(source, module):
-            yield Suspicion(call, f"`{name}` of a model runs whatever code the file holds")
+            yield Suspicion(
+                call, f"`{name}` of a model runs whatever code the file holds: load only files you trust"
+            )
 
 
 def _becomes_model(call: cst.Call, module: FileFacts) -> bool:

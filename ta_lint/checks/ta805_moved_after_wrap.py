@@ -28,9 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if _trains_afterwards(call, module):
             what = f"`.{called_name(call)}()`"
-            message = (
-                f"{what} on a model in `DistributedDataParallel`, which keeps reducing the old parameters"
-            )
+            message = f"{what} on a model in `DistributedDataParallel`, which reduces the old parameters: move the model first"
             yield Suspicion(call, message, related=((wrapping.call, "the model is wrapped here"),))
 
 

@@ -55,7 +55,7 @@ def _forwards(module: FileFacts) -> Iterator[Suspicion]:
         guards = module.ranks.guards(call)
         wrapping = _waits_in_forward(call, module) if guards and guards[0].main else None
         if wrapping is not None and not any(_others_may_join(call, guard, module) for guard in guards):
-            message = f"`{module.code(call.func)}` is wrapped: its forward pass waits for all ranks, and one alone runs it"
+            message = f"`{module.code(call.func)}` is wrapped: its forward pass waits for all ranks, and one alone runs it: run the unwrapped model"
             related = ((wrapping, "wrapped here"), (guards[0].test, "here the ranks part"))
             yield Suspicion(call, message, related)
 

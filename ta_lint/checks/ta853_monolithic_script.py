@@ -19,7 +19,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     )
     data = _data(module)
     if model is not None and data is not None:
-        message = f"training, data and `{model.name.value}` share a file, which is hard to reuse: split it"
+        message = (
+            f"training, data and `{model.name.value}` share a file, which is hard to reuse: split the file"
+        )
         related = ((model.name, "the model is defined here"), (data, "the data is made here"))
         yield Suspicion(header(entry), message, related=related)
 

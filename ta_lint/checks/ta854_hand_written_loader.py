@@ -30,7 +30,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for training in module.training_loops:
         found = next(_slices(module, training), None)
         if found is not None:
-            message = f"`{module.code(found)}` cuts a batch by hand: a `DataLoader` would shuffle, collate and prefetch"
+            message = f"`{module.code(found)}` slices batches by hand: a `DataLoader` would shuffle, collate and prefetch"
             yield Suspicion(found, message)
 
 

@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         elif name.endswith("FloatTensor") or module.is_test:
             continue  # the name shows the type; tests check their values
         elif isinstance(given[0], cst.List) and _holds_integers_alone(given[0]):
-            message = f"`{name}` of integers is a tensor of floats"
+            message = f"`{name}` makes a float tensor of integers: use `torch.tensor` with a `dtype`"
             yield Suspicion(call, message, fix=_of_values(call, module))
 
 

@@ -18,7 +18,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         written = [_written_shorter(alias) for alias in long]
         others = [module.verbatim(alias).rstrip(", ") for alias in statement.names if alias not in long]
-        yield Suspicion(statement, f"this is `{written[0]}`", fix=_fix(statement, written, others, module))
+        yield Suspicion(
+            statement,
+            f"this is long for `{written[0]}`: write that",
+            fix=_fix(statement, written, others, module),
+        )
 
 
 def _repeats_itself(alias: cst.ImportAlias) -> bool:

@@ -315,7 +315,7 @@ def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], wi
         finding = alike[0]
         evidence = harmless(finding.message)
         if finding.verdict is Verdict.REFUTED:
-            evidence = f"{evidence}: {refutation(finding.evidence)}"
+            evidence = f"{refutation(finding.evidence)}: {evidence}"
         elif finding.verdict is Verdict.CONFIRMED:
             evidence = f"{evidence} ({_measured(finding.evidence)})"
         grid.add_row(

@@ -18,9 +18,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if losses.count < CONSTANT or losses.lowest != losses.highest or gradients.loss != losses.lowest:
         return
     if losses.lowest and not gradients.skipped and gradients.total is not None:
-        message = (
-            "the loss is the same at every step, so nothing is learned: check that it depends on the weights"
-        )
+        message = "the loss is the same at every step, so nothing is learned: look for what makes the gradients zero"
         yield Suspicion(
             _place(gradients), message, {"loss": losses.lowest, "steps": losses.count}, "constant"
         )

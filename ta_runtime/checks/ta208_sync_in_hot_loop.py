@@ -14,7 +14,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if sync.again:
             yield Suspicion(
                 sync.place,
-                "every step stalls to read a value from the device: keep it a tensor, read it every few steps",
+                "every step stalls to read a value from the device: read it every few steps",
                 evidence,
             )
         elif sync.skipped:

@@ -20,7 +20,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         elif not padding.padded:
             yield Refutation(loss.place, evidence, of_data=True)
         elif share >= SHARE and loss.options["reduction"] == "mean" and loss.options["weight"] is None:
-            message = f"the mean loss counts padding: set `ignore_index` to {padding.token}"
+            message = f"the mean loss counts padding labels too: set `ignore_index` to {padding.token}"
             yield Suspicion(loss.place, message, evidence)
 
 

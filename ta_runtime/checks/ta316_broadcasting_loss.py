@@ -14,7 +14,9 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         given, target = tuple(loss.input.shape), tuple(loss.target.shape)
         evidence = {"input": str(given), "target": str(target)}
         if _pairs(given, target) or _pairs(target, given):
-            message = f"`{loss.function}` compares samples with each other's targets: give input and target one shape"
+            message = (
+                f"`{loss.function}` broadcasts to all pairs of samples and targets: give both the same shape"
+            )
             yield Suspicion(loss.place, message, evidence)
         elif given == target or 1 not in (*given[:1], *target[:1]):  # a batch of one tells nothing
             yield Refutation(loss.place, evidence)

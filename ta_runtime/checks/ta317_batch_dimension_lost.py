@@ -27,7 +27,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         }
         yield Suspicion(
             forward.place,
-            "the samples of a batch reach the model joined into one: keep the batch dimension",
+            "the batch reaches the model as one long sample: stack the samples instead of joining them",
             shapes,
         )
     yield from _lost_after(step, forward)

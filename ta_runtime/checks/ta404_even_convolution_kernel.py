@@ -27,9 +27,7 @@ def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
             yield Refutation(layer.place, {"kernel": kernel, "padding": padding})
     for place, names in places.items():
         kind, sizes = type(kinds[place]).__name__, "x".join(map(str, kinds[place].kernel_size))
-        message = (
-            f"this `{kind}` pads an even kernel equally on both sides, which shifts and enlarges the output"
-        )
+        message = f"this `{kind}` pads an even kernel equally, which shifts and enlarges the output: use an odd kernel"
         yield Suspicion(place, message, {"layers": len(names), "first": names[0], "kernel": sizes})
 
 

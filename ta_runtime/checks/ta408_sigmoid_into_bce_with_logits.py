@@ -21,7 +21,7 @@ def _of_scores(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutation]:
     if not given.are_probabilities:
         yield Refutation(loss.place, given.evidence)
     elif given.made_by in _PROBABILITIES:
-        message = f"`{loss.function}` applies sigmoid to its input, which is already the output of `{given.made_by}`"
+        message = f"`{loss.function}` applies sigmoid to its input, which is already the output of `{given.made_by}`: give it the logits"
         yield Suspicion(loss.place, message, given.evidence)
 
 
@@ -31,5 +31,5 @@ def _of_probabilities(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutat
         if given.made_by not in _NONE:
             yield Refutation(loss.place, given.evidence, of_data=given.made_by not in _PROBABILITIES)
     elif given.made_by in _NONE:
-        message = f"`{loss.function}` expects probabilities but gets the output of `{given.made_by}`"
+        message = f"`{loss.function}` expects probabilities but gets the output of `{given.made_by}`: apply `sigmoid` first"
         yield Suspicion(loss.place, message, given.evidence)

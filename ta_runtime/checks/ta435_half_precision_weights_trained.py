@@ -30,7 +30,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         steps = step.history.streak(("TA435", key), stayed >= MOST)
         optimizer, evidence = updates[0].optimizer, {"unchanged": float(f"{stayed:.3g}")}
         if steps >= STEPS:
-            message = "steps of half-precision weights round to nothing: keep the weights in float32"
+            message = "updates of half-precision weights are lost to rounding: keep the weights in float32"
             rate = {"learning rate": updates[0].learning_rate}
             yield Suspicion(optimizer.place, message, evidence | rate, "half precision")
         elif stayed < FEW:

@@ -8,7 +8,7 @@ from ta_runtime.facts import Refutation, Run, Suspicion
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for found in run.padding_rows:
         if found.filled:
-            message = "this overwrites the zero row of `padding_idx`, which never trains: zero it again"
+            message = "this overwrites the zero row of `padding_idx`, which never trains: zero that row again"
             related = ((found.built_at, "the embedding is built here"),)
             yield Suspicion(found.place, message, {"rows": found.filled}, related=related)
         elif found.rows:

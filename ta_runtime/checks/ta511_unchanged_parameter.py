@@ -35,9 +35,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             "steps leave these parameters unchanged despite gradients: check the learning rate and groups"
         )
         if half:
-            message = (
-                "steps are too small for half precision and round to nothing: keep the weights in float32"
-            )
+            message = "updates are lost to the rounding of half precision: keep the weights in float32"
         yield Suspicion(
             first.optimizer.place,
             message,

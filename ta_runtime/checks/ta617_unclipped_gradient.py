@@ -29,7 +29,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion | Refutation]:
     logarithm = math.log(norm)
     distance = logarithm - middle
     if distance > math.log(LARGE) and distance > SPREADS * spread and logarithm > usual.highest:
-        message = "a step follows a gradient far larger than usual: clip it"
+        message = "a step follows a gradient far larger than usual: clip gradients before the step"
         yield Suspicion(gradients.place, message, {"norm": norm, "usual norm": math.exp(middle)})
     elif max(logarithm, *usual.values) - middle < math.log(WITHIN):
         largest = math.exp(max(logarithm, *usual.values))

@@ -13,6 +13,10 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "value read": read.value,
         }
         if read.parts > 1:
-            yield Suspicion(read.place, "this reads only this rank's part of a sharded number", evidence)
+            yield Suspicion(
+                read.place,
+                "this reads only this rank's part of a sharded number: call `full_tensor()` first",
+                evidence,
+            )
         else:
             yield Refutation(read.place, evidence)

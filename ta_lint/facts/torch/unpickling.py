@@ -98,7 +98,9 @@ class Unpickling:
         weights_only = argument(call, "weights_only") if place is not None else None
         if place is None or weights_only is None or self._kinds.boolean(weights_only) is not False:
             return None
-        why = f"`{name}` with `weights_only=False` runs whatever code the file holds"
+        why = (
+            f"`{name}` with `weights_only=False` runs whatever code the file holds: load only files you trust"
+        )
         source = argument(call, *place)
         return Unpickled(call, source, why, can_restrict=True) if not is_name(source, "None") else None
 
@@ -131,19 +133,23 @@ class Unpickling:
         """Why `torch.load` unpickles; None if it does not, or if that is uncertain."""
         if weights_only is not None:
             return (
-                "`weights_only=False` runs whatever code the file holds"
+                "`weights_only=False` runs whatever code the file holds: drop it, or load only files you trust"
                 if self._kinds.boolean(weights_only) is False
                 else None
             )
         if pickle_module is not None:  # switches the default of weights_only back to False
             known = self._names.qualified(pickle_module) is not None
-            return "`torch.load` with a `pickle_module` runs whatever code the file holds" if known else None
+            return (
+                "`torch.load` with a `pickle_module` runs whatever code the file holds: drop it"
+                if known
+                else None
+            )
         if self._targets_before(1, 13):
             return (
                 "`torch.load` runs whatever code the file holds, and torch before 1.13 has no `weights_only`"
             )
         if self._targets_before(2, 6):
-            return "`torch.load` without `weights_only` runs whatever code the file holds, before torch 2.6"
+            return "`torch.load` without `weights_only` runs whatever code the file holds, before torch 2.6: set it to `True`"
         return None
 
     def _was_just_saved(self, read: Unpickled) -> bool:
