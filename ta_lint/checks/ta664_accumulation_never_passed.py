@@ -27,7 +27,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if made is None or made in reported or _is_told(made, module) or _is_set_later(module):
             continue
         setting = _setting(module)
-        if setting is not None:
+        if setting is not None and not _is_in_batches(module):
             reported.add(made)
             message = "nothing is accumulated: pass `gradient_accumulation_steps` to `Accelerator`"
             related = ((made, "made here"), (setting, "the setting that it does not get"))
@@ -60,6 +60,33 @@ def _is_set_later(module: FileFacts) -> bool:
         for facts in module.script
         for target in facts.tree.all(cst.AssignTarget)
     )
+
+
+def _is_in_batches(module: FileFacts) -> bool:
+    """Whether a loader's batches already hold all that were to be accumulated: `batch_size=size * steps`."""
+    enlarged = {
+        _last_name(target)
+        for facts in module.script
+        for made in facts.tree.all(cst.Assign)
+        for target in made.targets
+        if _is_enlarged(made.value)
+    }
+    sizes = (loader.given("batch_size") for facts in module.script for loader in facts.loaders.all)
+    return any(size is not None and (_is_enlarged(size) or _last_name(size) in enlarged) for size in sizes)
+
+
+def _is_enlarged(value: Node) -> bool:
+    """Whether a value is a product with the number of batches to accumulate."""
+    match value:
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            return _is_enlarged(left) or _is_enlarged(right)
+    return _names_a_number(_last_name(value))
+
+
+def _last_name(node: Node) -> str:
+    """The `batch_size` of `batch_size`, `args.batch_size` and an assignment to either."""
+    inner = node.target if isinstance(node, cst.AssignTarget) else node
+    return (dotted(inner) or "").rpartition(".")[2]
 
 
 def _setting(module: FileFacts) -> Node | None:
