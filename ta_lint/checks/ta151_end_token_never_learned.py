@@ -42,8 +42,10 @@ def _collators(module: FileFacts) -> Iterator[tuple[Node, Node]]:
         masks, tokenizer = argument(call, "mlm", 1), argument(call, "tokenizer", 0)
         if tokenizer is None or masks is None or not is_name(module.kinds.origin(masks), "False"):
             continue
-        if not any(_masks_itself(user, module) for user in _users(call, module)):
-            yield call, tokenizer
+        users = list(_users(call, module))
+        if any(_masks_itself(user, module) for user in users) or (not users and _is_evaluated(call, module)):
+            continue
+        yield call, tokenizer
 
 
 def _users(collator: cst.Call, module: FileFacts) -> Iterator[cst.Call]:
@@ -52,6 +54,18 @@ def _users(collator: cst.Call, module: FileFacts) -> Iterator[cst.Call]:
         given = argument(call, "data_collator")
         if given is not None and module.kinds.origin(given) is collator:
             yield call
+
+
+def _is_evaluated(collator: cst.Call, module: FileFacts) -> bool:
+    """Whether all that goes through the batches of a collator are loops that train nothing."""
+    batches = [
+        module.loaders.passes_over(loader)
+        for loader in module.loaders.all
+        if (given := loader.given("collate_fn")) is not None and module.kinds.origin(given) is collator
+    ]
+    return bool(batches) and all(
+        passes and not any(module.loops.trains(one.loop) for one in passes) for passes in map(list, batches)
+    )
 
 
 def _masks_itself(trainer: cst.Call, module: FileFacts) -> bool:

@@ -98,8 +98,15 @@ def _is_optimizer_of_its_own(module: FileFacts, klass: cst.ClassDef, step: cst.C
     configure = module.lightning.hook(klass, "configure_optimizers")
     if configure is None:
         return True
-    named = module.tree.within(configure, cst.Attribute)
-    return not any(attribute_of_self(one) == name for one in named)
+    mentions = (one for one in module.tree.within(configure, cst.Attribute) if attribute_of_self(one) == name)
+    is_read = any(not isinstance(module.tree.parent[one], cst.AssignTarget) for one in mentions)
+    return not is_read or _is_schedule(module, klass, receiver)
+
+
+def _is_schedule(module: FileFacts, klass: cst.ClassDef, receiver: Node) -> bool:
+    """Whether what is stepped is a schedule that Lightning gets."""
+    schedules = {(one.made, one.frame) for one in module.lightning.schedules(klass)}
+    return any((one.node, one.frame) in schedules for one in module.flow.of(receiver).origins)
 
 
 def _reads_gradient(module: FileFacts, node: cst.Attribute) -> bool:

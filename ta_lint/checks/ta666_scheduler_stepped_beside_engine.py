@@ -8,9 +8,9 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.facts.values.value import Path, Value
+from ta_lint.facts.values.value import Frame, Path, Value
 from ta_lint.syntax.edits import ProposedFix, remove_statement
-from ta_lint.syntax.tree import Node, argument, attribute_of_self
+from ta_lint.syntax.tree import Node, argument, attribute_of_self, literal_text
 
 KEYWORDS = ("step",)
 AROUND = (("lightning", "pytorch_lightning", "deepspeed", "transformers", "trl"), ("*sched*", "optimizers"))
@@ -18,7 +18,7 @@ AROUND = (("lightning", "pytorch_lightning", "deepspeed", "transformers", "trl")
 _TRAINER = regex(r"transformers\.(\w+\.)*(Seq2Seq)?Trainer|trl\.(\w+\.)*\w+Trainer")
 _SCHEDULER_OF_ENGINE = 3  # its place in what `deepspeed.initialize` returns
 
-Made = tuple[Node, Path]
+Made = tuple[Node, Path, Frame | None]
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,35 @@ def _steps(module: FileFacts, call: cst.Call, given: _Given) -> bool:
         return False
     value = module.flow.of(receiver)
     if _made(value) & given.schedules:
-        return True
+        return not _is_kept_instead(module, receiver, given.place)
     if given.framework != "Lightning" or module.tree.enclosing(call, cst.ClassDef) is not given.place:
         return False
     asked = (one.node.iter if isinstance(one.node, cst.For) else one.node for one in value.origins)
     return any(isinstance(one, cst.Call) and attribute_of_self(one.func) == "lr_schedulers" for one in asked)
+
+
+def _is_kept_instead(module: FileFacts, receiver: Node, given_to: Node) -> bool:
+    """Whether `configure_optimizers` keeps the schedule as `self.x` only where it does not give it to Lightning."""
+    name = attribute_of_self(receiver)
+    configure = (
+        module.lightning.hook(given_to, "configure_optimizers")
+        if isinstance(given_to, cst.ClassDef)
+        else None
+    )
+    if name is None or configure is None:
+        return False
+    kept = [
+        target
+        for target in module.tree.within(configure, cst.AssignTarget)
+        if attribute_of_self(target.target) == name
+    ]
+    gifts = [
+        node
+        for node in module.tree.within(configure, cst.SimpleString)
+        if literal_text(node) == "lr_scheduler"
+    ]
+    pairs = [(one, gift) for one in kept for gift in gifts]
+    return bool(pairs) and all(module.tree.apart(one, gift) for one, gift in pairs)
 
 
 def _is_under_condition(module: FileFacts, call: cst.Call) -> bool:
@@ -82,7 +106,9 @@ def _is_under_condition(module: FileFacts, call: cst.Call) -> bool:
 
 def _made(value: Value) -> frozenset[Made]:
     return frozenset(
-        (origin.node, origin.path) for origin in value.origins if isinstance(origin.node, cst.Call)
+        (origin.node, origin.path, origin.frame)
+        for origin in value.origins
+        if isinstance(origin.node, cst.Call)
     )
 
 
@@ -91,7 +117,7 @@ def _made(value: Value) -> frozenset[Made]:
 
 def _to_deepspeed(module: FileFacts) -> Iterator[_Given]:
     for call in module.calls_to("deepspeed.initialize"):
-        own = frozenset({(call, (_SCHEDULER_OF_ENGINE,))})
+        own = frozenset({(call, (_SCHEDULER_OF_ENGINE,), None)})
         schedule = argument(call, "lr_scheduler")
         given = _made(module.flow.of(schedule)) if schedule is not None else frozenset()
         yield _Given("DeepSpeed", call, own | given)
@@ -118,4 +144,4 @@ def _to_lightning(module: FileFacts) -> Iterator[_Given]:
             continue
         lineage = module.lightning.lineage(klass) or []
         if all(module.lightning.hook(one, "lr_scheduler_step") is None for one in lineage):
-            yield _Given("Lightning", klass, frozenset((one.made, ()) for one in schedules))
+            yield _Given("Lightning", klass, frozenset((one.made, (), one.frame) for one in schedules))

@@ -11,7 +11,7 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
-from ta_lint.facts.values.value import Path
+from ta_lint.facts.values.value import Frame, Path
 from ta_lint.syntax.tree import Node, Tree, argument, attribute_of_self, literal_text
 
 MODULE = "lightning.LightningModule"
@@ -34,10 +34,14 @@ _CALLS_DEEP = 2
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """A schedule that Lightning gets: the call that makes it, and whether it is stepped each `epoch` or `step`, None if unknown."""
+    """A schedule that Lightning gets: the call that makes it, and whether it is stepped each `epoch` or `step`, None if unknown.
+
+    A call in a function that makes many things makes the schedule only in one `frame`, one call of that function.
+    """
 
     made: cst.Call
     interval: str | None
+    frame: Frame | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,11 +209,13 @@ class Lightning:
                 continue  # there is none
             if not isinstance(origin.node, cst.Dict) and not self._makes_dictionary(origin.node):
                 if isinstance(origin.node, cst.Call):
-                    yield Schedule(origin.node, "epoch")
+                    yield Schedule(origin.node, "epoch", origin.frame)
                 continue
             made = self._flow.of(origin.node, ("scheduler",), origin.frame).origins
             interval = self._interval(returned, origin.node, path)
-            yield from (Schedule(one.node, interval) for one in made if isinstance(one.node, cst.Call))
+            for one in made:
+                if isinstance(one.node, cst.Call):
+                    yield Schedule(one.node, interval, one.frame)
 
     def _interval(self, returned: Node, configuration: Node, path: Path) -> str | None:
         """When Lightning steps a schedule by its configuration; None if that is unknown."""
