@@ -56,6 +56,32 @@ def test_transformers_before_4_46_is_known(tmp_path: Path) -> None:
     assert not Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks
 
 
+@pytest.mark.parametrize(
+    ("bound", "is_old"),
+    [
+        ('"4.36.2"', True),
+        ('{ version = "4.36.2", optional = true }', True),
+        ('"~4.36.2"', True),
+        ('"^3.1"', True),
+        ('"^4.36"', False),
+        ('">=4.30,<4.40"', True),
+        ('"*"', False),
+        ('{ git = "https://example.org/transformers" }', False),
+        (f'"^{"9" * 5000}"', False),
+    ],
+)
+def test_poetry_pins_too(bound: str, is_old: bool, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.poetry.dependencies]\ntransformers = {bound}\n")
+    found = Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks
+    assert found == ({"transformers"} if is_old else frozenset())
+
+
+def test_an_extra_pins_too(tmp_path: Path) -> None:
+    text = '[project]\nname = "x"\n[project.optional-dependencies]\ntrain = ["transformers==4.36.2"]\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks == {"transformers"}
+
+
 def test_a_folder_below_has_a_list_of_its_own(tmp_path: Path) -> None:
     for folder in ("old", "new"):
         (tmp_path / folder).mkdir()

@@ -145,18 +145,34 @@ def _is_old(name: str, texts: Iterable[str]) -> bool:
 
 
 def _of_tables(tables: Mapping[str, Any]) -> str:
-    """The requirements of a `pyproject.toml`, one a line."""
-    listed = table(tables, "project").get("dependencies")
-    return "\n".join(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else ""
+    """The requirements of a `pyproject.toml`, with those of its extras, one a line."""
+    project = table(tables, "project")
+    lists = (project.get("dependencies"), *table(project, "optional-dependencies").values())
+    listed = [item for each in lists if isinstance(each, list) for item in each if isinstance(item, str)]
+    return "\n".join((*listed, *_of_poetry(table(tables, "tool", "poetry", "dependencies"))))
+
+
+def _of_poetry(listed: Tables) -> Iterator[str]:
+    """Poetry's requirements, as pip writes them: `1.5` is one release, and `^1.5` ends before 2."""
+    for name, given in listed.items():
+        bound = given.get("version") if isinstance(given, dict) else given
+        if not isinstance(bound, str):
+            continue
+        if (caret := re.fullmatch(r"\^((\d{1,9})[\w.]*)", bound)) is not None:
+            yield f"{name}>={caret[1]},<{int(caret[2]) + 1}"
+        elif bound[:1].isdecimal():
+            yield f"{name}=={bound}"
+        else:
+            yield f"{name}{re.sub(r'^~(?!=)', '~=', bound)}"
 
 
 def _allows(bound: str, releases: Iterable[str]) -> bool:
     """Whether a bound, such as `>=1.5,<2`, allows one of the releases; one that cannot be read does."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     text = re.sub(r"^=(?!=)", "==", bound.strip().rstrip(","))  # as conda writes it
     try:
         allowed = SpecifierSet(text)
-    except InvalidSpecifier:
+        return any(allowed.contains(version) for version in releases)
+    except ValueError:  # not a specifier, or one with a number that Python does not read
         return True
-    return any(allowed.contains(version) for version in releases)
