@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
-from ta_lint.facts.values.parameters import OptimizerCall
-from ta_lint.syntax.tree import Node, dotted
+from ta_lint.facts.values.parameters import OptimizerCall, ParameterSource
+from ta_lint.syntax.tree import Node, argument, dotted
 
 KEYWORDS = ("weight_decay", ("parameters", "named_parameters"))
 
@@ -43,11 +43,21 @@ def _strongly_decayed(optimizer: OptimizerCall, module: FileFacts) -> str | None
         (
             dotted(source.model)
             for source in sources
-            if (parameters.decay(optimizer, source) or 0) >= STRONG
+            if _decay(optimizer, source, module) >= STRONG
             and (_norms(source.model, module) or _is_foreign(source.model, module))
         ),
         None,
     )
+
+
+def _decay(optimizer: OptimizerCall, source: ParameterSource, module: FileFacts) -> float:
+    """The weight decay of parameters, the smallest if a setting has several values; 0 if it is not known."""
+    known = module.parameters.decay(optimizer, source)
+    given = argument(optimizer.call, "weight_decay")
+    if known is not None or given is None:
+        return known or 0
+    settings = [module.number(origin.node) for origin in module.flow.of(given).origins]
+    return min((value or 0 for value in settings), default=0)
 
 
 def _norms(model: Node, module: FileFacts) -> list[cst.Call]:

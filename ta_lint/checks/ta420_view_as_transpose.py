@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import Edit, ProposedFix, replace
-from ta_lint.syntax.tree import FUNCTIONS, Node
+from ta_lint.syntax.tree import FUNCTIONS, Node, argument
 
-# The sizes in their order: all of them, or the first ones, `-1` and the last ones.
-_SIZE = r"(?:[\s*,(\[]*+\{}\b(?:\s*\)(?=\s*[,*]))?+)"
-_1, _2, _3, _4, _5 = (_SIZE.format(number) for number in range(1, 6))
 KEYWORDS = (("view", "reshape"), ("shape", "size"))
+
+_CUTS = frozenset({"chunk", "split", "tensor_split"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,72 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             related=((sizes.statement, "the sizes are read here"),),
             fix=_fix(call, receiver, groups, sizes, module),
         )
+    for call in module.tree.all(cst.Call) if unpacked else []:
+        split = _split_too_early(call, unpacked, module)
+        if split is not None:
+            sizes, names = split
+            was = ", ".join([*names, *["..."] * (len(names) < len(sizes.names))])
+            message = f"`{module.code(call)}` of `[{was}]` mixes the dimensions: split the last one, then `transpose`"
+            yield Suspicion(call, message, ((sizes.statement, "the sizes are read here"),))
+
+
+def _split_too_early(
+    call: cst.Call, unpacked: list[Sizes], module: FileFacts
+) -> tuple[Sizes, tuple[str, ...]] | None:
+    """The sizes of a tensor, and those that it still has, before one of which a reshape puts a new dimension.
+
+    `x.view(b, heads, t, d)` of a tensor with shape `b, t, c` cuts time into heads, and not the channels.
+    """
+    receiver = _receiver(call)
+    if receiver is None:
+        return None
+    for sizes in unpacked:
+        names = _still_has(receiver, sizes, module)
+        if names and _puts_before_a_size(call, names, sizes, module):
+            return sizes, names
+    return None
+
+
+def _still_has(receiver: Node, sizes: Sizes, module: FileFacts) -> tuple[str, ...]:
+    """The first dimensions of the unpacked tensor that another has: all of itself, all but the last of a projection of it."""
+    if isinstance(receiver, cst.Name) and _is_same(sizes.tensor, receiver, module):
+        return sizes.names
+    origins = module.flow.of(receiver).origins
+    made = origins[0].node if len(origins) == 1 else None
+    if not isinstance(made, cst.Call):
+        return ()
+    if called_name(made) in _CUTS and isinstance(made.func, cst.Attribute):
+        dim = argument(made, "dim", 1)
+        is_last = dim is not None and module.number(dim) in (-1, len(sizes.names) - 1)
+        return _still_has(made.func.value, sizes, module) if is_last else ()
+    layer = module.kinds.construction(made.func)
+    given = made.args[0].value if len(made.args) == 1 else None
+    is_linear = layer is not None and module.qualified(layer.func) == "torch.nn.Linear"
+    is_of_it = isinstance(given, cst.Name) and _is_same(sizes.tensor, given, module)
+    return sizes.names[:-1] if is_linear and is_of_it else ()
+
+
+def _puts_before_a_size(call: cst.Call, names: tuple[str, ...], sizes: Sizes, module: FileFacts) -> bool:
+    """Whether a reshape keeps the first sizes in order, but with another dimension between or before them."""
+    kept, is_new = 0, False
+    for arg in call.args:
+        product = _product(arg.value, sizes, module)
+        if product == [names[kept]]:
+            if is_new:
+                return True
+            kept += 1
+            if kept == len(names):
+                return False
+        elif product or not _is_number_above_one(arg.value, module):
+            return False
+        else:
+            is_new = True
+    return False
+
+
+def _is_number_above_one(node: Node, module: FileFacts) -> bool:
+    """Whether an argument is a number of entries other than 1, as far as the source shows."""
+    return isinstance(node, (cst.Name, cst.Attribute, cst.Integer)) and module.number(node) != 1
 
 
 def _sizes(assign: cst.Assign) -> Sizes | None:

@@ -36,10 +36,15 @@ def _is_of_torch(node: Node, module: FileFacts) -> bool:
     origin = module.kinds.origin(node)
     if isinstance(origin, cst.Param) and origin.annotation is not None:
         made = module.qualified(origin.annotation.annotation)
-    else:
-        call = module.kinds.construction(node)
-        made = module.qualified(call.func) if call is not None else None
-    return made is not None and _OF_TORCH.fullmatch(made) is not None
+        return made is not None and _OF_TORCH.fullmatch(made) is not None
+    call = module.kinds.construction(node)
+    made_by = [call] if call is not None else [one.node for one in module.flow.of(node).origins]
+    return bool(made_by) and all(_makes_one(one, module) for one in made_by)
+
+
+def _makes_one(node: Node, module: FileFacts) -> bool:
+    """Whether an expression builds an optimizer of torch."""
+    return isinstance(node, cst.Call) and _OF_TORCH.fullmatch(module.qualified(node.func) or "") is not None
 
 
 def _is_read(target: cst.Attribute, module: FileFacts) -> bool:

@@ -94,7 +94,7 @@ def _may_scale(backward: cst.Call, module: FileFacts) -> bool:
 def _past_framework(module: FileFacts, clip: LoopEvent, backward: LoopEvent) -> Suspicion:
     assert isinstance(backward.call.func, cst.Attribute)
     holder, name = backward.call.func.value, called_name(clip.call)
-    message = f"gradients are clipped as `{module.code(holder)}` has scaled them: unscale them first"
+    message = f"gradients are clipped as `{module.code(holder)}` has scaled them, so the scale decides how much: unscale first"
     fix = None
     if (
         module.preparing.preparer(holder) is Preparer.ACCELERATE

@@ -96,7 +96,10 @@ def _splits(root: cst.Module, module: FileFacts) -> bool:
 
     An import does not, nor does a sampler that no loader gets.
     """
-    return _SEEDS.search(module.parsed(root).source.text) is not None or any(
+    text = module.parsed(root).source.text
+    if _SEEDS.search(text):
+        return True
+    return _SPLITS.search(text) is not None and any(
         _SPLITS.fullmatch(name.value)
         and module.tree.enclosing(name, cst.Import, cst.ImportFrom) is None
         and not _is_left_over(name, module)

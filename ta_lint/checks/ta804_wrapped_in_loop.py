@@ -8,13 +8,17 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Region, names_training
 from ta_lint.facts.loops.scripts import header
-from ta_lint.facts.torch.wrappers import WrapCall
+from ta_lint.facts.torch.wrappers import ParallelWrapper, WrapCall
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, dotted
 
 KEYWORDS = (("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard"),)
 
-_HARM = "which sends all its parameters to all ranks"
+_HARM = {
+    ParallelWrapper.REPLICATED: "which sends all its parameters to all ranks",
+    ParallelWrapper.FLAT: "which shards what is sharded already",
+    ParallelWrapper.SHARDED: "which raises the second time",
+}
 
 _STEP = regex(r"forward|(training|train|validation|test)_step")
 _ASKS = regex(r"isinstance|hasattr|\bNone\b|wrapped")
@@ -29,11 +33,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         what = f"`{wrapping.wrapper}` wraps `{module.code(wrapping.model)}`"
         if isinstance(region, cst.FunctionDef):
-            message = f"{what} again in each call of `{region.name.value}`, {_HARM}: wrap it once"
+            message = (
+                f"{what} again in each call of `{region.name.value}`, {_HARM[wrapping.wrapper]}: wrap it once"
+            )
             yield Suspicion(wrapping.call, message)
         else:
             related = ((header(region), "this loop wraps it again and again"),)
-            message = f"{what} again in each pass of the loop, {_HARM}: wrap it once, before the loop"
+            message = f"{what} again in each pass of the loop, {_HARM[wrapping.wrapper]}: wrap it once, before the loop"
             yield Suspicion(wrapping.call, message, related)
 
 

@@ -24,6 +24,7 @@ from ta_lint.syntax.tree import (
     dotted,
     is_name,
     literal_text,
+    spreads,
 )
 
 _CALLS_DEEP = 3
@@ -542,7 +543,10 @@ class ValueFlow:
             if not isinstance(field, str) or field not in fields:
                 return None
             given = self._given(call, field, fields.index(field))
-            return self._of(given[0], (*given[1], *rest), frame) if given is not None else None
+            if given is not None:
+                return self._of(given[0], (*given[1], *rest), frame)
+            default = self._default(klass, field) if not spreads(call) else None
+            return self._of(default, rest, None) if default is not None else None
         if not isinstance(name, str):
             return None
         init = self._classes.method(klass, "__init__")
@@ -564,6 +568,12 @@ class ValueFlow:
             return None
         annotated = self._tree.own(klass, cst.AnnAssign)
         return [field.target.value for field in annotated if isinstance(field.target, cst.Name)]
+
+    def _default(self, klass: cst.ClassDef, field: str) -> Node | None:
+        """The default of a field of a dataclass, if it is written as a plain value."""
+        values = [item.value for item in self._tree.own(klass, cst.AnnAssign) if is_name(item.target, field)]
+        plain = len(values) == 1 and not isinstance(values[0], cst.Call)
+        return values[0] if plain else None
 
     def _is_model_output(self, klass: cst.ClassDef) -> bool:
         return any(
