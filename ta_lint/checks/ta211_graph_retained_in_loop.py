@@ -112,8 +112,9 @@ def _has_no_graph(module: FileFacts, value: Node | None, name: cst.Name) -> bool
         qualified = module.qualified(value.func)
         if qualified is not None:
             return "requires_grad" not in plain(value)
-        if module.calls.callee(value) is not None:
-            return module.gradients.of(value).flow is Flow.NO
+        function = module.calls.callee(value)
+        if function is not None:
+            return module.gradients.of(value).flow is Flow.NO or _only_prepares(module, function, value)
         return not module.calls_in_loop.acts_as_model(value.func) and called_name(value) not in (
             "forward",
             "encode",
@@ -121,4 +122,17 @@ def _has_no_graph(module: FileFacts, value: Node | None, name: cst.Name) -> bool
         )
     return isinstance(
         value, (cst.Name, cst.Attribute, cst.Integer, cst.Float, cst.List, cst.Tuple, cst.SimpleString)
+    )
+
+
+def _only_prepares(module: FileFacts, function: cst.FunctionDef, call: cst.Call) -> bool:
+    """Whether a function of the project runs no model and sees no parameter: it reads settings, or loads data."""
+    names = {name.value for name in module.tree.within(function, cst.Name)}
+    return (
+        not names & {"self", "Parameter", "requires_grad", "requires_grad_"}
+        and not any(
+            module.calls_in_loop.acts_as_model(inner.func)
+            for inner in module.tree.within(function.body, cst.Call)
+        )
+        and all(module.gradients.of(arg.value).flow is not Flow.YES for arg in call.args)
     )
