@@ -35,10 +35,36 @@ def _is_plain(module: FileFacts, klass: cst.ClassDef) -> bool:
     return (
         module.classes.is_whole(klass)
         and not module.classes.derives(klass, "torch.nn.Module")
-        and not any(name.value == "super" for name in module.tree.within(klass, cst.Name))
-        and not klass.name.value.endswith("Mixin")
+        and not _is_mixin(module, klass)
         and not any(module.classes.inherits(other, klass) for other in module.classes.all())
     )
+
+
+def _is_mixin(module: FileFacts, klass: cst.ClassDef) -> bool:
+    """Whether a class may need another one beside it: it is called so, or asks `super()` for more than `object` has."""
+    if klass.name.value.endswith("Mixin"):
+        return True
+    asked = [name for name in module.tree.within(klass, cst.Name) if name.value == "super"]
+    return any(not _constructs_object(module, name) for name in asked) or (
+        bool(asked) and not _is_made(module, klass)
+    )
+
+
+def _constructs_object(module: FileFacts, name: cst.Name) -> bool:
+    """Whether it is `super().__init__()`, which `object` has too."""
+    method = module.tree.parent[module.tree.parent[name]]
+    call = module.tree.parent[method]
+    return (
+        isinstance(method, cst.Attribute)
+        and method.attr.value == "__init__"
+        and isinstance(call, cst.Call)
+        and not call.args
+    )
+
+
+def _is_made(module: FileFacts, klass: cst.ClassDef) -> bool:
+    """Whether the file makes an object of a class, which no mixin is for."""
+    return any(module.classes.local(call.func) is klass for call in module.tree.all(cst.Call))
 
 
 def _handles(module: FileFacts, klass: Node) -> bool:
