@@ -108,15 +108,23 @@ def _is_own(module: FileFacts, call: cst.Call, made: cst.Call) -> bool:
 
 
 def _is_any_embedding(module: FileFacts, layer: cst.Name, filled: Node, made: cst.Call) -> bool:
-    """Whether `layer` is each embedding of a class in turn: in the function that its `apply` calls."""
+    """Whether `layer` is each embedding of a class in turn: in a loop over its modules, or in the function that its `apply` calls."""
     home = module.tree.home(filled)
     owner = module.tree.enclosing(made, cst.ClassDef)
     if not isinstance(home, cst.FunctionDef) or owner is None:
         return False
-    if not any(param.name.value == layer.value for param in home.params.params):
-        return False
     tested = module.tree.enclosing(filled, cst.If)
     if tested is None or not _tests_for_embedding(module, tested.test, layer):
+        return False
+    loop = module.tree.enclosing(filled, cst.For)
+    if loop is not None and is_name(loop.target, layer.value):
+        called = loop.iter
+        return (
+            isinstance(called, cst.Call)
+            and called_name(called) == "modules"
+            and _is_own(module, called, made)
+        )
+    if not any(param.name.value == layer.value for param in home.params.params):
         return False
     return any(
         called_name(call) == "apply"
