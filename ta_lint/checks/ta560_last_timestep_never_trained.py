@@ -30,7 +30,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         length = _one_more(difference) if difference is not None else None
         if end is None or length is None or difference is None:
             continue
-        if not _is_length_of_schedule(module, length) or _has_one_more(module, length):
+        if not _counts_timesteps(module, length) or _has_one_more(module, length):
             continue
         if _is_moved_on(module, call) or _last_is_drawn(module, difference):
             continue
@@ -56,6 +56,14 @@ def _one_more(node: Node) -> cst.BaseExpression | None:
         case cst.BinaryOperation(left=left, operator=cst.Subtract(), right=cst.Integer(value="1")):
             return left
     return None
+
+
+def _counts_timesteps(module: FileFacts, length: Node) -> bool:
+    """Whether a number, or the one setting that it is a short name for, counts timesteps."""
+    if _is_length_of_schedule(module, length):
+        return True
+    value = module.flow.of(length)
+    return len(value.origins) == 1 and any(_is_length_of_schedule(module, one) for one in value.aliases)
 
 
 def _is_length_of_schedule(module: FileFacts, length: Node) -> bool:
