@@ -8,10 +8,7 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.tree import argument, spreads
 
-KEYWORDS = (
-    ("relu", "ReLU"),
-    ("cross_entropy", "CrossEntropyLoss", "Categorical", "log_softmax", "*criterion*", "*loss*"),
-)
+KEYWORDS = (("cross_entropy", "CrossEntropyLoss", "Categorical", "log_softmax", "*criterion*", "*loss*"),)
 AROUND = (("relu", "ReLU"),)
 
 _CHOICES = ("torch.distributions.Categorical", "torch.distributions.categorical.Categorical")

@@ -361,9 +361,16 @@ class Classes:
     def may_be_of(self, attribute: cst.Attribute, klass: cst.ClassDef) -> bool:
         """Whether an attribute may be one of a class: no attribute of `self` in a class that has nothing to do with it."""
         if attribute_of_self(attribute) is None:
-            return True
+            return not self._is_path_of_file(attribute)
         other = self._tree.enclosing(attribute, cst.ClassDef)
         return other is not None and self.related(other, klass)
+
+    def _is_path_of_file(self, attribute: cst.Attribute) -> bool:
+        """Whether an attribute is a part of an import's path: `package.heads` in `from package.heads import Head`."""
+        above = self._tree.parent[attribute]
+        while isinstance(above, cst.Attribute):
+            above = self._tree.parent[above]
+        return isinstance(above, (cst.ImportFrom, cst.ImportAlias))
 
     @cached_property
     def _attributes_by_name(self) -> dict[str, list[cst.Attribute]]:
