@@ -11,7 +11,7 @@ from ta_lint.facts.values.value import Path
 from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import Node, argument, is_name, literal_text, spreads
 
-KEYWORDS = (("apply_chat_template", "<s>", "<bos>", "<|begin_of_text|>"),)
+KEYWORDS = (("apply_chat_template", "*tokenizer*"),)
 AROUND = ("from_pretrained",)
 
 # Families whose tokenizer and whose chat template both add the begin token, by the names of their repositories.
