@@ -9,7 +9,8 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_statement
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = ("optim", ("lr", "learning_rate"))
+KEYWORDS = (("lr", "learning_rate"),)
+AROUND = ("optim",)
 
 _RATES = ("lr", "learning_rate")
 _OF_TORCH = regex(r"torch\.optim\.[A-Z]\w*")
