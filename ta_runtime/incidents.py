@@ -33,7 +33,7 @@ class Incident:
     def follow(self, rule: str, suspicion: Suspicion) -> None:
         """Note what the same cause led to, unless it is this again."""
         first = self.suspicion
-        same = (rule, suspicion.place, suspicion.subject) == (self.rule, first.place, first.subject)
+        same = (rule, suspicion.identity) == (self.rule, first.identity)
         entry = (suspicion.place, f"{rule}: {suspicion.message}")
         if not same and entry not in self.followers and len(self.followers) < _FOLLOWERS:
             self.followers.append(entry)
@@ -61,7 +61,7 @@ class Incidents:
     """All incidents of a session, in the order they opened."""
 
     def __init__(self) -> None:
-        self._incidents: dict[tuple[str, Place, str], Incident] = {}
+        self._incidents: dict[tuple[str, tuple[Place, str, str]], Incident] = {}
         self._chains: dict[str, Incident] = {}
         self._refuted: dict[tuple[str, Place], Refuted] = {}
         self.first = self.steps = 0
@@ -97,10 +97,10 @@ class Incidents:
             if incident is not None:
                 incident.follow(rule, suspicion)
             else:
-                incident = self._incidents.get((rule, suspicion.place, suspicion.subject))
+                incident = self._incidents.get((rule, suspicion.identity))
             if incident is None:
                 incident = Incident(rule, suspicion, step, step, times=0)
-                self._incidents[rule, suspicion.place, suspicion.subject] = incident
+                self._incidents[rule, suspicion.identity] = incident
                 if suspicion.cause:
                     self._chains[suspicion.cause] = incident
                 opened.append(incident)

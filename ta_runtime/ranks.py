@@ -124,7 +124,7 @@ def united(seen: Iterable[tuple[set[int], Incident]]) -> list[Incident]:
     found: dict[object, Incident] = {}
     for ranks, incident in sorted(seen, key=lambda entry: (entry[1].first_step, entry[1].suspicion.order)):
         suspicion = incident.suspicion
-        key = suspicion.cause or (incident.rule, suspicion.place, suspicion.subject)
+        key = suspicion.cause or (incident.rule, suspicion.identity)
         known = found.get(key)
         if known is None:
             known = found[key] = replace(incident, ranks=set(), followers=list(incident.followers))

@@ -104,7 +104,7 @@ def test_a_refuted_suspicion_is_told_in_a_sentence_and_a_finding_of_the_run_alon
             "TA600",
             f"train.py:{TRAIN}",
             "refuted",
-            "not so in this run, which looked here 31 times (of = sigmoid, least logarithm = -0.636): gradients are never cleared",
+            "gradients are never cleared; not so in this run, which looked here 31 times (of = sigmoid, least logarithm = -0.636)",
         ],
     ]
 

@@ -175,7 +175,7 @@ def test_text_tells_what_explains_a_finding_and_what_was_measured() -> None:
            |  ^^^^^
            |
            = note: model.py:7:1: the optimizer is built here
-           = measured: step = 120, norm = 3.123e+04, peak = nan, module = encoder.fc
+           = measured: norm = 3.123e+04, peak = nan, module = encoder.fc; first at step 120
            = help: ta-lint rule TA600
 
         """)

@@ -41,7 +41,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and not _is_elsewhere(module, init)
             and not _is_mixed_in(module, klass, init)
         ):
-            message = f"`{klass.name.value}.__init__` skips that of `nn.Module`, so setting layers raises: call `super().__init__()` first"
+            message = f"`{klass.name.value}` never sets up `nn.Module`, so using it raises: call `super().__init__(...)`"
             yield Suspicion(init.name, message, fix=_fix(module, klass, init))
         elif first is not None:
             for name, assign in sets:

@@ -29,15 +29,18 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         methods = module.classes.methods(klass)
         train = methods.get("train")
         if train is not None and "eval" not in methods and _is_another(module, train):
-            message = "`eval()` calls `train(False)`, which is this method now, and sets no mode: rename it"
+            message = "`eval()` calls `train(False)`, which is this method now, so the mode never changes: rename it"
             yield Suspicion(train, message, is_note=module.classes.method(klass, "forward") is None)
         for name, assign in module.classes.assignments(klass):
             if name not in _CALLED | _OTHERS or name in methods or assign.value is None:
                 continue
             if _is_method_again(module, klass, name, assign.value):
                 continue
-            harm = "hides" if module.layers.made(assign.value) is None else "is hidden by"
-            message = f"`self.{name}` {harm} the method `{name}` of `nn.Module`: use another name"
+            message = (
+                f"`self.{name}` hides `nn.Module.{name}`, so `model.{name}()` fails: use another name"
+                if module.layers.made(assign.value) is None
+                else f"`nn.Module.{name}` hides this layer, so `self.{name}` is the method: use another name"
+            )
             yield Suspicion(assign, message, is_note=name in _OTHERS)
 
 

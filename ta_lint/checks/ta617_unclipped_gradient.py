@@ -16,5 +16,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     for loop in module.training_loops:
         step = loop.steps[0].call
-        message = f"`{module.code(step)}` follows gradients of any size: clip them before"
+        message = (
+            f"`{module.code(step)}` follows a single huge gradient far away: call `clip_grad_norm_` first"
+        )
         yield Suspicion(step, message, related=tuple((repeat, "the loop") for repeat in loop.loops))

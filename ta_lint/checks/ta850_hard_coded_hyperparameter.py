@@ -41,7 +41,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if _SETS_THE_RATE.search(module.source.text) is None:
         for call, name in optimizers:
             if name not in _WITHOUT_A_CHOICE and _leaves_the_rate(call) and not _is_wrapped(module, call):
-                message = f"`{name}` is built without a learning rate: the default of the library decides it"
+                message = f"`{name}` uses the default learning rate, which nobody chose: set `lr`"
                 yield Suspicion(call, message)
 
 

@@ -118,16 +118,19 @@ def summary(findings: "Iterable[Finding]") -> str:
     """One line: how many findings of each severity in how many files, and how many do not count."""
     findings = list(findings)
     shown = [finding for finding in findings if finding.counts]
-    suppressed = sum(finding.suppression is not None for finding in findings)
-    baselined = len(findings) - len(shown) - suppressed
-    aside = [f"{baselined} in the baseline"] * (baselined > 0) + [f"{suppressed} suppressed"] * (
-        suppressed > 0
-    )
-    tail = f" ({', '.join(aside)})" if aside else ""
+    aside = Counter(_aside(finding) for finding in findings if not finding.counts)
+    tail = f" ({', '.join(f'{count} {why}' for why, count in sorted(aside.items()))})" if aside else ""
     if not shown:
         return f"All checks passed{tail}.\n"
     files = len({finding.site.path for finding in shown})
     return f"Found {_severities(shown)} in {_number(files, 'file')}{tail}.\n"
+
+
+def _aside(finding: "Finding") -> str:
+    """Why a finding does not count."""
+    if finding.suppression is None:
+        return "in the baseline"
+    return "refuted by the run" if finding.verdict is Verdict.REFUTED else "suppressed"
 
 
 def remedies(findings: "Iterable[Finding]", fixes: "Callable[[Finding], bool]") -> str:
@@ -315,7 +318,7 @@ def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], wi
         finding = alike[0]
         evidence = harmless(finding.message)
         if finding.verdict is Verdict.REFUTED:
-            evidence = f"{refutation(finding.evidence)}: {evidence}"
+            evidence = f"{evidence}; {refutation(finding.evidence)}"
         elif finding.verdict is Verdict.CONFIRMED:
             evidence = f"{evidence} ({_measured(finding.evidence)})"
         grid.add_row(
@@ -353,8 +356,8 @@ def refutation(evidence: Mapping[str, float | int | str]) -> str:
     """The sentence for a place where a run looked and found nothing, with the last measurement there."""
     times = evidence.get("times")
     often = {None: "", 1: ", which looked here once"}.get(times, f", which looked here {times} times")  # type: ignore[arg-type]
-    numbers = {name: value for name, value in evidence.items() if name not in ("step", "times")}
-    measured = f" ({_measured(numbers)})" if numbers else ""
+    measured = _measured({name: value for name, value in evidence.items() if name != "step"})
+    measured = f" ({measured})" if measured else ""
     return f"not so in this run{often}{measured}"
 
 
@@ -383,8 +386,14 @@ def judgement(findings: "Iterable[Finding]") -> str:
 
 
 def _measured(evidence: Mapping[str, float | int | str]) -> str:
-    values = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in evidence.values())
-    return harmless(", ".join(f"{key} = {value}" for key, value in zip(evidence, values, strict=True)))
+    """`graphs alive = 15; first at step 16, seen in 6 steps`."""
+    numbers = {key: value for key, value in evidence.items() if key not in ("step", "times")}
+    values = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in numbers.values())
+    parts = [", ".join(f"{key} = {value}" for key, value in zip(numbers, values, strict=True))]
+    if "step" in evidence:
+        times = evidence.get("times", 1)
+        parts.append(f"first at step {evidence['step']}" + (f", seen {times} times" if times != 1 else ""))
+    return harmless("; ".join(filter(None, parts)))
 
 
 def _excerpt(line: str, site: "Site") -> tuple[str, int, int]:

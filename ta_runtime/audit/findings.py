@@ -81,8 +81,8 @@ def _ranks(ranks: set[int]) -> dict[str, str]:
 def _finding(incident: Incident, root: Path, script: str) -> Finding:
     suspicion = incident.suspicion
     evidence: dict[str, float | int | str] = dict(suspicion.evidence)
-    if suspicion.subject:
-        evidence.setdefault("subject", suspicion.subject)
+    if suspicion.subject and suspicion.subject not in evidence.values():
+        evidence.setdefault("name", suspicion.subject)
     evidence |= {"step": incident.first_step, "times": incident.times}
     for name, which in _ranks(
         incident.ranks

@@ -19,10 +19,8 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             if _is_empty(forward):
                 break
             layer = call.layer
-            message = (
-                f"nearly all units of {layer} are dead (zero for the whole batch): lower the learning rate"
-            )
-            evidence = {"dead units": call.dead, "units": call.units or 0, "rows": call.rows or 0}
+            message = f"nearly all units of {layer} are zero for every row and stop learning: check its initialisation"
+            evidence = {"share of units": call.dead, "units": call.units or 0, "rows": call.rows or 0}
             yield Suspicion(layer.place, message, evidence, layer.name)
 
 

@@ -36,13 +36,15 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         if any(ratio > LARGE for ratio, _ in updates):
             ratios = [ratio for ratio, update in updates if _is_full(update)]
             if len(ratios) >= LAYERS and (usual := median_low(ratios)) > LARGE:
-                message = "a step changes most weights by more than their size: lower the learning rate"
-                yield Suspicion(optimizer.place, message, _evidence(usual, updates), "large")
+                message = "a step changes most weights by more than their size: check the learning rate and its warm-up"
+                yield Suspicion(optimizer.place, message, _evidence(usual, updates), variant="large")
         elif _is_always_small(optimizer, step):
             usual = median_low(ratio for ratio, _ in updates)
             if usual <= SMALL:
-                message = "no step changes the weights beyond their last digit: raise the learning rate"
-                yield Suspicion(optimizer.place, message, _evidence(usual, updates), "small")
+                message = (
+                    "steps are too small to change the weights: check `lr` and what the schedule makes of it"
+                )
+                yield Suspicion(optimizer.place, message, _evidence(usual, updates), variant="small")
 
 
 def _is_full(update: Update) -> bool:

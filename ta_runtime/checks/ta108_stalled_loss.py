@@ -20,7 +20,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if losses.lowest and not gradients.skipped and gradients.total is not None:
         message = "the loss is the same at every step, so nothing is learned: look for what makes the gradients zero"
         yield Suspicion(
-            _place(gradients), message, {"loss": losses.lowest, "steps": losses.count}, "constant"
+            _place(gradients), message, {"loss": losses.lowest, "steps": losses.count}, variant="constant"
         )
 
 
@@ -35,8 +35,8 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         usual = median(late)
         if usual >= GUESSING * guess:
             message = "the classifier is still no better than a random guess: check labels, inputs and learning rate"
-            evidence = {"usual loss": usual, "loss of a guess": guess, "step": gradients.step}
-            yield Suspicion(_place(gradients), message, evidence, "guessing")
+            evidence = {"usual loss": usual, "loss of a guess": guess}
+            yield Suspicion(_place(gradients), message, evidence, variant="guessing")
 
 
 def _guess(loss: Loss, stepped_on: float) -> float | None:

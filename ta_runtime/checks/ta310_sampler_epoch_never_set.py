@@ -28,7 +28,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
         if strange:
             message = "ranks train on the same samples: give each sampler the same seed and call `set_epoch`"
             listed = ",".join(map(str, [run.rank, *strange]))
-            yield Suspicion(loader.place, message, {"passes": len(own), "ranks": listed}, subject="ranks")
+            yield Suspicion(loader.place, message, {"passes": len(own), "ranks": listed}, variant="ranks")
 
 
 def _part(own: list[tuple[int, int] | None], other: list[tuple[int, int] | None]) -> bool:

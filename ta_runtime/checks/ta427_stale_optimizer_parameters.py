@@ -12,7 +12,7 @@ STEPS = 2
 def check_progress(run: Run) -> Iterator[Suspicion]:
     for layer in run.memberships:
         if layer.is_outermost and layer.left_out and layer.steps >= STEPS and layer.stale:
-            message = "the optimizer holds this layer's old parameters, so it never trains: build the optimizer later"
+            message = "the optimizer holds this layer's old parameters, so it never trains: build the optimizer after this"
             evidence: dict[str, float | int | str] = {
                 "layer": layer.name or "the model",
                 "parameters left out": layer.left_out,

@@ -32,7 +32,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if steps >= STEPS:
             message = "updates of half-precision weights are lost to rounding: keep the weights in float32"
             rate = {"learning rate": updates[0].learning_rate}
-            yield Suspicion(optimizer.place, message, evidence | rate, "half precision")
+            yield Suspicion(optimizer.place, message, evidence | rate)
         elif stayed < FEW:
             yield Refutation(optimizer.place, evidence, of_data=True)
 

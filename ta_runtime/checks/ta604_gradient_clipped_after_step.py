@@ -18,11 +18,11 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         late, used = sum(late for late, _ in counts), sum(used for _, used in counts)
         if late >= FEW and not used:
             message = "clipping has no effect at this place: clip between the backward pass and the step"
-            yield Suspicion(place, message, {"clippings": late, "of gradients that a step uses": 0})
+            yield Suspicion(place, message, {"clippings": late, "before a step": 0})
         elif (
             used >= FEW and used >= late
         ):  # of two optimizers with the same parameters one may have stepped before
-            yield Refutation(place, {"clippings of gradients that a step uses": used})
+            yield Refutation(place, {"clippings before a step": used})
 
 
 def _counted(history: LoopHistory, place: Place) -> tuple[int, int]:

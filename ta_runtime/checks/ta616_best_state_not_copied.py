@@ -11,7 +11,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "kept at step": kept.taken_at,
             "used at step": kept.used_at,
             "tensors": kept.tensors,
-            "still the model's": kept.shared,
+            "shared with the model": kept.shared,
         }
         if kept.shared:
             message = "the state kept here changed with training before it was used: keep a `deepcopy`"

@@ -13,8 +13,9 @@ class Suspicion:
     """What a check says: a pitfall at a place.
 
     `message` is lower case, present tense, without a full stop, and free of numbers that change from step to step:
-    those are `evidence`, each with its unit where it is not plain. One suspicion of a rule at one place and `subject`
-    (a layer's or parameter's name, when a place has several) is one incident, however often it comes back.
+    those are `evidence`, each with its unit where it is not plain. `subject` is the name of a layer or parameter, where
+    a place has several, and `variant` a word for each of several pitfalls that a rule sees at one place. One suspicion
+    of a rule with one `identity` is one incident, however often it comes back.
     `cause` names a chain, such as `non-finite`, in which only the first cause is a finding: the one of the earliest
     step, and in a step the one with the least `order` (0 input, 1 activation, 2 loss, 3 gradient, 4 parameter).
     """
@@ -26,6 +27,11 @@ class Suspicion:
     cause: str = ""
     order: int = 0
     related: tuple[tuple["Place", str], ...] = ()
+    variant: str = ""
+
+    @property
+    def identity(self) -> "tuple[Place, str, str]":
+        return self.place, self.subject, self.variant
 
 
 @dataclass(frozen=True, slots=True)
