@@ -13,8 +13,10 @@ KEYWORDS = ("forward",)
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.modules():
         for method in _of_forward(module, klass):
-            for call in module.tree.within(method.body, cst.Call):
-                if module.tree.home(call) is not method or not _is_used_up(module, call):
+            calls = module.tree.within(method.body, cst.Call)
+            called = {call.func.value for call in calls if isinstance(call.func, cst.Name)}
+            for call in calls:
+                if module.tree.home(call) is not method or not _is_used_up(module, call, called):
                     continue
                 layer = module.layers.made(call)
                 if layer is not None and not _is_inside_another(module, call):
@@ -53,7 +55,7 @@ def _is_inside_another(module: FileFacts, call: cst.Call) -> bool:
     )
 
 
-def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
+def _is_used_up(module: FileFacts, call: cst.Call, called: set[str]) -> bool:
     """Whether a layer serves only this call of `forward`: it is called at once, or first bound to a local name."""
     above = module.tree.parent[call]
     while isinstance(above, cst.Attribute) and isinstance(outer := module.tree.parent[above], cst.Call):
@@ -64,15 +66,17 @@ def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
     if isinstance(above, cst.Call):
         return above.func is call
     if isinstance(above, cst.Assign) and len(above.targets) == 1:
-        return _serves_locally(module, above.targets[0].target, above)
+        return _serves_locally(module, above.targets[0].target, above, called)
     return isinstance(above, (cst.BinaryOperation, cst.Arg)) and (
         module.qualified(call.func) == "torch.nn.Parameter"
     )
 
 
-def _serves_locally(module: FileFacts, target: Node, assign: cst.Assign) -> bool:
+def _serves_locally(module: FileFacts, target: Node, assign: cst.Assign, called: set[str]) -> bool:
     """Whether the layer's name is only ever called, or `forward` sets its `self` attribute unconditionally."""
     if isinstance(target, cst.Name):
+        if target.value not in called:  # what it means takes longer to find out
+            return False
         uses = [use for use in module.names.mentions(target) if use is not target]
         return bool(uses) and all(_is_called(module, use) for use in uses)
     home = module.tree.home(assign)

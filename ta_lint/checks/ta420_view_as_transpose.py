@@ -64,9 +64,12 @@ def _split_too_early(
     if receiver is None:
         return None
     for sizes in unpacked:
-        names = _still_has(receiver, sizes, module)
-        if names and _puts_before_a_size(call, names, sizes, module):
-            return sizes, names
+        if _puts_before_a_size(
+            call, sizes.names, sizes, module
+        ):  # is fast, and true if it is for fewer names
+            names = _still_has(receiver, sizes, module)
+            if names and _puts_before_a_size(call, names, sizes, module):
+                return sizes, names
     return None
 
 
