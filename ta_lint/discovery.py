@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ta_lint.core.config import Config, Configs
-from ta_lint.core.dependencies import LISTED_IN
+from ta_lint.core.dependencies import is_listed_in
 from ta_lint.core.errors import UsageError
 from ta_lint.core.patterns import Patterns, is_pattern
 from ta_lint.core.settings import FILES
@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".pyi", ".ipynb")
 
 _RESOURCES = "._"  # of macOS: `._train.py` holds what the file system of `train.py` cannot
 _IGNORE = ".gitignore"
-_SETTINGS = LISTED_IN.union(FILES)
+_SETTINGS = frozenset(FILES)
 
 
 def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path") -> list[File]:
@@ -98,7 +98,9 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
             above = os.path.dirname(folder)
             yield folder, configs.of_directory(above)  # reading it will report why it cannot be checked
             continue
-        if not _SETTINGS.isdisjoint(entries):  # otherwise those of the folder above apply
+        if not _SETTINGS.isdisjoint(entries) or any(
+            map(is_listed_in, entries)
+        ):  # otherwise those of the folder above apply
             config = configs.of_directory(folder)
         if not config.respect_gitignore:
             ignores = []

@@ -13,6 +13,10 @@ OLD = {
     "setup.py": 'setup(install_requires=["pytorch-lightning~=1.5", "numpy"])\n',
     "environment.yml": "dependencies:\n  - pip:\n    - pytorch-lightning==1.0.8\n",
     "environment.yaml": "dependencies:\n  - pytorch-lightning=1.7\n",
+    "wav2vec_env.yml": "dependencies:\n  - pip:\n    - pytorch-lightning==1.6.1\n",
+    "conda.yaml": "dependencies:\n  - pytorch-lightning=1.7\n",
+    "requirements-gpu.txt": "torch\npytorch_lightning==1.9.0\n",
+    "dev_requirements.txt": "torch\npytorch_lightning==1.9.0\n",
     "README.md": "# Setup\n```\npip3 install -q torch 'pytorch-lightning==1.9.5' numpy\n```\n",
 }
 NEW = {
@@ -20,6 +24,8 @@ NEW = {
     "pyproject.toml": '[project]\nname = "x"\ndependencies = ["lightning", "torch"]\n',
     "setup.py": 'setup(install_requires=["lightning>=2.0,<2.7"])\n',
     "environment.yml": "dependencies:\n  - pytorch-lightning=2.4\n",
+    "conda-env.yml": "dependencies:\n  - pytorch-lightning>=1.7\n",
+    "environment.yml.bak": "dependencies:\n  - pytorch-lightning=1.7\n",
     "setup.cfg": "[options]\ninstall_requires =\n    lightning[extra]!=2.6.2\n",
     "README.md": "With lightning<2 it was slow.\n\n`pip install lightning>=2.1`\n",
 }

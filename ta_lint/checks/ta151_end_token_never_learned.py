@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.tree import Node, argument, is_name
 
 KEYWORDS = (("DataCollatorForLanguageModeling", "*pad*"),)
 AROUND = (("eos_token", "eos_token_id"), ("pad_token", "pad_token_id"))
 
 _COLLATOR = "transformers.DataCollatorForLanguageModeling"
+_EVALUATION_HOOKS = frozenset({"predict_dataloader", "test_dataloader", "val_dataloader"})
 _MESSAGE = "the model never learns to stop, as the end token pads and is masked: use another padding token"
 
 
@@ -57,15 +59,21 @@ def _users(collator: cst.Call, module: FileFacts) -> Iterator[cst.Call]:
 
 
 def _is_evaluated(collator: cst.Call, module: FileFacts) -> bool:
-    """Whether all that goes through the batches of a collator are loops that train nothing."""
-    batches = [
-        module.loaders.passes_over(loader)
+    """Whether no loader of a collator is trained on, as far as its loops, or Lightning's name for it, show."""
+    loaders = [
+        loader
         for loader in module.loaders.all
         if (given := loader.given("collate_fn")) is not None and module.kinds.origin(given) is collator
     ]
-    return bool(batches) and all(
-        passes and not any(module.loops.trains(one.loop) for one in passes) for passes in map(list, batches)
-    )
+    return bool(loaders) and all(_only_evaluates(loader, module) for loader in loaders)
+
+
+def _only_evaluates(loader: LoaderCall, module: FileFacts) -> bool:
+    home = module.tree.home(loader.call)
+    if isinstance(home, cst.FunctionDef) and home.name.value in _EVALUATION_HOOKS:
+        return True
+    passes = module.loaders.passes_over(loader)
+    return bool(passes) and not any(module.loops.trains(one.loop) for one in passes)
 
 
 def _masks_itself(trainer: cst.Call, module: FileFacts) -> bool:

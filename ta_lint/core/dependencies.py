@@ -11,18 +11,17 @@ from ta_lint.core.settings import Tables, table
 if TYPE_CHECKING:
     from packaging.version import Version
 
-# Where dependencies stand if not in a `pyproject.toml`.
+# Where dependencies stand if not in a `pyproject.toml`, the first that say something first: pip's files, conda's, others.
 _LISTS = (
     "requirements.txt",
     "setup.cfg",
     "setup.py",
-    "environment.yml",
-    "environment.yaml",
-    "requirements/base.txt",
+    "requirements",
+    r"[\w.-]*requirements[\w.-]*\.txt",
+    r"[\w.-]*(?:env|conda)[\w.-]*\.ya?ml",
     "README.md",
 )
-LISTED_IN = frozenset(name.partition("/")[0] for name in _LISTS)
-"""What a folder holds that has such a list."""
+_LISTED_IN = regex("|".join(_LISTS))
 _LONGEST_LIST = 1 << 16  # bytes
 
 # How a requirement of torch is written in them; conda's files are not read for it.
@@ -63,10 +62,20 @@ def dependencies(tables: Tables, directory: str) -> "tuple[Version | None, froze
     return target, frozenset(name for name in _RELEASES if _is_old(name, texts))
 
 
+def is_listed_in(name: str) -> bool:
+    """Whether a file or folder of this name has, or may have, a list of dependencies."""
+    return _LISTED_IN.fullmatch(name) is not None
+
+
 def _lists(directory: str) -> Iterator[tuple[str, str]]:
     """The lists of dependencies in a folder, by name."""
-    for name in _LISTS:
-        path = os.path.join(directory, name)
+    try:
+        names = sorted(filter(is_listed_in, os.listdir(directory)))
+    except OSError:
+        return
+    names.sort(key=lambda name: next(place for place, each in enumerate(_LISTS) if re.fullmatch(each, name)))
+    for name in names:
+        path = os.path.join(directory, name, *["base.txt"] * (name == "requirements"))
         if not os.path.isfile(path):  # nor a pipe, which could block forever
             continue
         try:
