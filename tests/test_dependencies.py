@@ -14,6 +14,8 @@ OLD = {
     "environment.yml": "dependencies:\n  - pip:\n    - pytorch-lightning==1.0.8\n",
     "environment.yaml": "dependencies:\n  - pytorch-lightning=1.7\n",
     "wav2vec_env.yml": "dependencies:\n  - pip:\n    - pytorch-lightning==1.6.1\n",
+    "setup.cfg": "[options]\ninstall_requires =\n    lightning-flash[image]\n",
+    "requirements_dev.txt": "pytorch-lightning\npytorch-lightning-bolts\n",
     "conda.yaml": "dependencies:\n  - pytorch-lightning=1.7\n",
     "requirements-gpu.txt": "torch\npytorch_lightning==1.9.0\n",
     "dev_requirements.txt": "torch\npytorch_lightning==1.9.0\n",
@@ -46,6 +48,13 @@ def test_a_release_before_2_is_known(file: str, text: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(("file", "text"), NEW.items(), ids=NEW)
 def test_a_project_that_allows_2_is_on_2(file: str, text: str, tmp_path: Path) -> None:
     assert not is_pinned(tmp_path, file, text)
+
+
+def test_each_list_of_a_folder_of_requirements_is_read(tmp_path: Path) -> None:
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements" / "base.txt").write_text("torch\n")
+    (tmp_path / "requirements" / "train.txt").write_text("pytorch-lightning==1.6\n")
+    assert Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks == {"lightning"}
 
 
 def test_the_settings_of_a_project_keep_what_it_pins(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.lightning import RAISING
 from ta_lint.syntax.tree import Node, argument, attribute_of_self
 
 KEYWORDS = ("from_pretrained",)
@@ -71,9 +72,10 @@ def _is_held_by_lightning(call: cst.Call, module: FileFacts) -> bool:
         return False
     bases = [module.qualified(arg.value) or "" for arg in klass.bases]
     is_lightning = any(base.endswith(f".{_LIGHTNING}") for base in bases)
-    if not is_lightning or "training_step" not in module.classes.methods(klass) or _freezes(klass, module):
+    methods = module.classes.methods(klass)
+    if not is_lightning or "training_step" not in methods or _freezes(klass, module):
         return False
-    return not _is_of_lightning_1(module)
+    return methods.keys().isdisjoint(RAISING) and not _is_of_lightning_1(module)
 
 
 def _is_of_lightning_1(module: FileFacts) -> bool:

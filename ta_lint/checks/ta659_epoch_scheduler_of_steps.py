@@ -30,6 +30,7 @@ _LENGTHS = {
     "PolynomialLR": ("total_iters", 1),
 }
 _STEPS = ("step", "iter", "batches")
+_DECAY = regex(r"decay_?steps?$")  # of an epoch too, as in `StepLR(optimizer, step_size=lr_decay_steps)`
 _MANY = 1000  # no number of epochs
 
 
@@ -122,7 +123,7 @@ def _is_of_steps(module: FileFacts, origin: Origin) -> bool:
     read = [str(key) for key in origin.path]  # of an object, such as the trainer
     parts = [] if read else module.parts.of(origin.node)
     words = [word.lower() for word in (*read, *(word for part in parts for word in _words(module, part)))]
-    return any(step in word for word in words for step in _STEPS)
+    return any(step in word for word in words for step in _STEPS if not _DECAY.search(word))
 
 
 def _words(module: FileFacts, part: Node) -> Iterator[str]:

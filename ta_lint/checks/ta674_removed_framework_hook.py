@@ -5,13 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.lightning import RAISING
 from ta_lint.syntax.tree import Node
 
-_RAISING = {
-    "training_epoch_end": "on_train_epoch_end",
-    "validation_epoch_end": "on_validation_epoch_end",
-    "test_epoch_end": "on_test_epoch_end",
-}
 _OF_BOTH = {
     "on_batch_end": "on_train_batch_end",
     "on_batch_start": "on_train_batch_start",
@@ -32,7 +28,7 @@ _OF_CALLBACKS = _OF_BOTH | {
     "on_keyboard_interrupt": "on_exception",
 }
 
-KEYWORDS = (tuple(_RAISING | _OF_MODULES | _OF_CALLBACKS),)
+KEYWORDS = (tuple(RAISING | _OF_MODULES | _OF_CALLBACKS),)
 AROUND = (("lightning", "pytorch_lightning"),)
 
 
@@ -51,13 +47,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _removed(module: FileFacts, klass: cst.ClassDef, silent: dict[str, str]) -> Iterator[Suspicion]:
     methods = module.classes.methods(klass)
-    raising = [methods[name] for name in _RAISING if name in methods] if silent is _OF_MODULES else []
+    raising = [methods[name] for name in RAISING if name in methods] if silent is _OF_MODULES else []
     lineage = module.lightning.lineage(klass)
     if lineage is None or any(_is_of_lightning_1(module, one) for one in lineage):
         return
     for method in raising:
         name = method.name.value
-        message = f"Lightning 2 raises at a `{name}`; use `{_RAISING[name]}`"
+        message = f"Lightning 2 raises at a `{name}`; use `{RAISING[name]}`"
         if not _is_used(module, klass, name):
             yield Suspicion(method.name, message, is_note=True)
     for name, instead in silent.items():

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.lazy import regex
@@ -49,6 +49,10 @@ _RELEASES = {
 }
 
 
+# Packages that run on Lightning 1 alone.
+_OF_LIGHTNING_1 = regex(r"(?<![\w.-])(?:pytorch-)?lightning-(?:bolts|flash)(?![\w-])")
+
+
 def dependencies(tables: Tables, directory: str) -> "tuple[Version | None, frozenset[str]]":
     """The lowest torch version that a project allows, and the frameworks of which it asks for an old release.
 
@@ -75,15 +79,32 @@ def _lists(directory: str) -> Iterator[tuple[str, str]]:
         return
     names.sort(key=lambda name: next(place for place, each in enumerate(_LISTS) if re.fullmatch(each, name)))
     for name in names:
-        path = os.path.join(directory, name, *["base.txt"] * (name == "requirements"))
-        if not os.path.isfile(path):  # nor a pipe, which could block forever
-            continue
-        try:
-            with open(path, "rb") as file:
-                text = file.read(_LONGEST_LIST).decode("utf-8", "replace")
-        except OSError:
-            continue
-        yield name, _installed(text) if name.endswith(".md") else text
+        path = os.path.join(directory, name)
+        if name == "requirements":
+            yield from _lists_in(path)
+        elif (text := _read(path)) is not None:
+            yield name, _installed(text) if name.endswith(".md") else text
+
+
+def _lists_in(folder: str) -> Iterator[tuple[str, str]]:
+    """The lists in a folder `requirements`: `base.txt` first."""
+    try:
+        names = sorted(os.listdir(folder), key=lambda name: (name != "base.txt", name))
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(".txt") and (text := _read(os.path.join(folder, name))) is not None:
+            yield "requirements.txt", text
+
+
+def _read(path: str) -> str | None:
+    if not os.path.isfile(path):  # nor a pipe, which could block forever
+        return None
+    try:
+        with open(path, "rb") as file:
+            return file.read(_LONGEST_LIST).decode("utf-8", "replace")
+    except OSError:
+        return None
 
 
 def _installed(readme: str) -> str:
@@ -145,8 +166,10 @@ def _lower_bound(text: str) -> "Version | None":
 # -- frameworks -----------------------------------------------------------------------------------------------
 
 
-def _is_old(name: str, texts: Iterable[str]) -> bool:
+def _is_old(name: str, texts: Collection[str]) -> bool:
     pattern, releases = _RELEASES[name]
+    if name == "lightning" and any(map(_OF_LIGHTNING_1.search, texts)):
+        return True
     for text in texts:
         if bounds := pattern.findall(text):
             return not any(_allows(bound, releases) for bound in bounds)

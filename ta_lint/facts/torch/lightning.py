@@ -23,6 +23,12 @@ _NEUTRAL = regex(
     r"lightning\.(\w+\.)*(LightningModule|Callback)|torch\.nn\.Module|abc\.ABC|builtins\.object|typing\.(Generic|Protocol)"
 )
 # What a `Trainer` of Lightning 1 takes and one of Lightning 2 raises at.
+RAISING = {
+    "training_epoch_end": "on_train_epoch_end",
+    "validation_epoch_end": "on_validation_epoch_end",
+    "test_epoch_end": "on_test_epoch_end",
+}
+"""The hooks of a module at which Lightning 2 raises, and those that it calls instead."""
 _REMOVED = (
     "amp_backend amp_level auto_lr_find auto_scale_batch_size auto_select_gpus checkpoint_callback distributed_backend gpus ipus "
     "move_metrics_to_cpu multiple_trainloader_mode num_processes progress_bar_refresh_rate replace_sampler_ddp "
