@@ -75,7 +75,21 @@ def _is_held_by_lightning(call: cst.Call, module: FileFacts) -> bool:
     methods = module.classes.methods(klass)
     if not is_lightning or "training_step" not in methods or _freezes(klass, module):
         return False
-    return methods.keys().isdisjoint(RAISING) and not _is_of_lightning_1(module)
+    return (
+        methods.keys().isdisjoint(RAISING)
+        and not _is_of_lightning_1(module)
+        and not _only_predicts(klass, module)
+    )
+
+
+def _only_predicts(klass: cst.ClassDef, module: FileFacts) -> bool:
+    """Whether the script makes the module, and no code in it calls `fit`."""
+    makes = any(module.classes.local(call.func) is klass for call in module.tree.all(cst.Call))
+    return makes and not any(
+        attribute.attr.value == "fit"
+        for facts in module.script
+        for attribute in facts.tree.all(cst.Attribute)
+    )
 
 
 def _is_of_lightning_1(module: FileFacts) -> bool:
