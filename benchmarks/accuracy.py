@@ -407,8 +407,8 @@ def _later_looks_at_frameworks(looks: list[dict[str, Any]]) -> Iterator[str]:
     files, notebooks, lines = (sum(look[key] for look in looks) for key in ("files", "notebooks", "lines"))
     yield "### The fourth to sixth look at frameworks"
     yield ""
-    yield f"{sum(len(look['repositories']) for look in looks)} more repositories: {files:,} files ({notebooks:,} notebooks), {lines:,} lines. What a look taught was mended"
-    yield "before the next, and every look is at first sight."
+    yield f"{sum(len(look['repositories']) for look in looks)} more repositories: {files:,} files ({notebooks:,} notebooks), {lines:,} lines. False findings"
+    yield "were repaired between the looks; each look is at first sight."
     yield ""
     parts = {
         f"{name}, {len(look['repositories'])}": look["finding"]
@@ -418,7 +418,7 @@ def _later_looks_at_frameworks(looks: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "**The sixth look reaches the bar of 95 % for contracts.** The false findings before it were about releases that a file"
     yield "named `wav2vec_env.yml` or a package for Lightning 1 alone pins, and about `lr_decay_steps`, which counted epochs. Those about language models were loaders"
-    yield "for validation, a module for Lightning 1, and a script that only predicts. All are mended."
+    yield "for validation, a module for Lightning 1, and a script that only predicts. All are repaired."
 
 
 def _of(repositories: Container[str], judged: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for weight in parts:
             network = _trained(module, weight) if weight not in log_probs else None
             if network is not None:
-                message = f"the loss of the actor trains `{module.code(network.func)}` too: detach `{module.code(weight)}`"
+                message = f"the actor's loss also trains `{module.code(network.func)}`: detach `{module.code(weight)}`"
                 related = ((network, "what it trains"),) if module.is_here(network) else ()
                 fix = ProposedFix("detach it", call_method(weight, ".detach()"))
                 yield Suspicion(product, message, related, fix)

@@ -21,7 +21,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     for klass, method in module.trainers.losses:
         if not method.decorators and not _takes(method.params) and not module.fallbacks.around(klass):
-            message = "the `Trainer` gives `num_items_in_batch`, which raises here: add that parameter"
+            message = "the `Trainer` passes `num_items_in_batch`, which this method does not take: add it"
             yield Suspicion(method, message, fix=_fix(method.params))
 
 

@@ -28,7 +28,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if _trains_afterwards(call, module):
             what = f"`.{called_name(call)}()`"
-            message = f"{what} on a model in `DistributedDataParallel`, which reduces the old parameters: move the model first"
+            message = (
+                f"{what} after wrapping: `DistributedDataParallel` reduces the old parameters; do it before"
+            )
             yield Suspicion(call, message, related=((wrapping.call, "the model is wrapped here"),))
 
 

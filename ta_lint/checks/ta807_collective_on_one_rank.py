@@ -37,10 +37,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         nearest = guards[0]
         joined = any(other == name and around[0].main is not nearest.main for _, other, around in found)
         if not joined and not any(_others_may_join(call, guard, module) for guard in guards):
-            who = "one rank alone reaches it" if nearest.main else "the main process does not reach it"
-            message = (
-                f"`{module.code(call.func)}` waits for all ranks, and {who}, by `{module.code(nearest.test)}`"
-            )
+            who = "only one rank calls it" if nearest.main else "the main process never calls it"
+            message = f"`{module.code(call.func)}` waits for all ranks, but {who}, so training hangs: call it on all"
             yield Suspicion(call, message, related=((nearest.test, "here the ranks part"),))
     known = {call for call, _, _ in found}
     yield from (one for one in _forwards(module) if one.node not in known)
@@ -55,7 +53,7 @@ def _forwards(module: FileFacts) -> Iterator[Suspicion]:
         guards = module.ranks.guards(call)
         wrapping = _waits_in_forward(call, module) if guards and guards[0].main else None
         if wrapping is not None and not any(_others_may_join(call, guard, module) for guard in guards):
-            message = f"`{module.code(call.func)}` is wrapped: its forward pass waits for all ranks, and one alone runs it: run the unwrapped model"
+            message = f"the wrapped `{module.code(call.func)}` waits for all ranks, but only one runs it: run the plain model"
             related = ((wrapping, "wrapped here"), (guards[0].test, "here the ranks part"))
             yield Suspicion(call, message, related)
 

@@ -20,7 +20,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         others = [module.verbatim(alias).rstrip(", ") for alias in statement.names if alias not in long]
         yield Suspicion(
             statement,
-            f"this is long for `{written[0]}`: write that",
+            f"this import repeats the name: write `{written[0]}`",
             fix=_fix(statement, written, others, module),
         )
 

@@ -22,7 +22,5 @@ def check_run(run: Run) -> Iterator[Suspicion]:
                 "without one of the optimizer": schedule.skipped,
                 "of these in a warm-up": schedule.skipped_rising,
             }
-            message = (
-                "the learning rate moves on where the scaler skips the optimizer: skip the schedule there too"
-            )
+            message = "the schedule steps even if the scaler skips the optimizer's step: skip it then too"
             yield Suspicion(schedule.place, message, numbers)
