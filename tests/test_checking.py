@@ -151,7 +151,7 @@ def test_check_tells_the_line_and_the_first_step(project: Path, capfd: pytest.Ca
         "rank": 0,
         "was": "float16",
         "always": "float32",
-        "subject": "fc",
+        "name": "fc",
         "step": 1,
         "times": 2,
     }

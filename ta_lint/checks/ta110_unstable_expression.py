@@ -11,7 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, replace_with_atom
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, evaluated
 
 KEYWORDS = (("exp", "log"),)
 
@@ -217,7 +217,7 @@ def _is_minus_one(operation: cst.BinaryOperation) -> bool:
     return (
         isinstance(operation.operator, cst.Subtract)
         and isinstance(operation.right, (cst.Integer, cst.Float))
-        and float(operation.right.evaluated_value) == 1.0
+        and float(evaluated(operation.right)) == 1.0
     )
 
 

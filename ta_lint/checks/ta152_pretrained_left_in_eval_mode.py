@@ -84,7 +84,11 @@ def _is_held_by_lightning(call: cst.Call, module: FileFacts) -> bool:
 
 def _only_predicts(klass: cst.ClassDef, module: FileFacts) -> bool:
     """Whether the script makes the module, and no code in it calls `fit`."""
-    makes = any(module.classes.local(call.func) is klass for call in module.tree.all(cst.Call))
+    makes = any(
+        facts.classes.local(call.func) is klass
+        for facts in module.script
+        for call in facts.tree.all(cst.Call)
+    )
     return makes and not any(
         attribute.attr.value == "fit"
         for facts in module.script

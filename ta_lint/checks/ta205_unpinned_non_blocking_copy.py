@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import ProposedFix, set_argument
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, evaluated
 
 KEYWORDS = ("non_blocking",)
 AROUND = ("DataLoader",)
@@ -48,7 +48,7 @@ def _is_without_cuda(device: Node, module: FileFacts) -> bool:
     origin = module.kinds.origin(device)
     if isinstance(origin, cst.Call) and module.qualified(origin.func) == "torch.device" and origin.args:
         origin = module.kinds.origin(origin.args[0].value)
-    return isinstance(origin, cst.SimpleString) and str(origin.evaluated_value).startswith(_NO_CUDA)
+    return isinstance(origin, cst.SimpleString) and str(evaluated(origin)).startswith(_NO_CUDA)
 
 
 def _loaders_of(call: cst.Call, module: FileFacts) -> tuple[LoaderCall, ...]:

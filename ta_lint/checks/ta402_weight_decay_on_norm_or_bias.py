@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall, ParameterSource
-from ta_lint.syntax.tree import Node, argument, dotted
+from ta_lint.syntax.tree import Node, argument, dotted, evaluated
 
 KEYWORDS = ("weight_decay", ("parameters", "named_parameters"))
 
@@ -107,7 +107,7 @@ def _names(test: Node, module: FileFacts) -> list[str] | None:
     if not isinstance(listed, (cst.List, cst.Tuple)):
         return None
     values = [element.value for element in listed.elements]
-    names = [value.evaluated_value for value in values if isinstance(value, cst.SimpleString)]
+    names = [evaluated(value) for value in values if isinstance(value, cst.SimpleString)]
     return [str(name) for name in names] if len(names) == len(values) else None
 
 

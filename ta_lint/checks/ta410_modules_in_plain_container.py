@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.containers import Container
 from ta_lint.syntax.edits import ProposedFix, replace, wrap
-from ta_lint.syntax.tree import Node, is_name
+from ta_lint.syntax.tree import Node, evaluated, is_name
 
 KEYWORDS = ("self",)
 
@@ -121,5 +121,5 @@ def _serves(use: cst.Attribute, value: cst.BaseExpression, module: FileFacts) ->
 
 def _may_name_a_module(element: cst.BaseDictElement) -> bool:
     key = element.key if isinstance(element, cst.DictElement) else None
-    name = key.evaluated_value if isinstance(key, cst.SimpleString) else None
+    name = evaluated(key) if isinstance(key, cst.SimpleString) else None
     return isinstance(name, str) and name.isidentifier() and name not in _OF_MODULES

@@ -11,7 +11,7 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, spreads
+from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, evaluated, spreads
 
 KEYWORDS = ("*backward", "step")
 
@@ -171,5 +171,5 @@ def _limit(module: FileFacts, branch: cst.If, index: str | None) -> int | None:
     ):
         return None
     grows = isinstance(target.operator, (cst.GreaterThan, cst.GreaterThanEqual, cst.Equal))
-    limit = int(target.comparator.evaluated_value)
+    limit = int(evaluated(target.comparator))
     return limit if grows and limit <= _A_FEW else None

@@ -10,7 +10,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import Node, dotted, literal_key, literal_text
+from ta_lint.syntax.tree import Node, dotted, evaluated, literal_key, literal_text
 
 # Tokens recognised by their prefix, and the service that they belong to.
 _FORMATS = (
@@ -55,7 +55,7 @@ _LEAST_ENTROPY = 3.0
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for text in module.tree.all(cst.SimpleString, cst.FormattedStringText):
-        value = text.value if isinstance(text, cst.FormattedStringText) else text.evaluated_value
+        value = text.value if isinstance(text, cst.FormattedStringText) else evaluated(text)
         if not isinstance(value, str):
             continue
         if (known := _known(value)) is not None:

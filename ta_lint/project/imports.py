@@ -42,7 +42,8 @@ class Imports:
     def __init__(self, layout: Layout, around: Around) -> None:
         self._layout = layout
         self._around = around
-        self._given: dict[str, str] = {}
+        self._given: dict[str, bytes] = {}  # a digest of each text that was given
+        self._texts: dict[str, str] = {}  # those whose exports nobody has asked for yet
         self._exports: dict[str, Exports | None] = {}
         self._targets: dict[tuple[str, str], Target] = {}
         self._stars_of = Stars(layout, self.exports)
@@ -63,10 +64,11 @@ class Imports:
 
     def give(self, path: str, text: str) -> None:
         """Take this text for that of a file, whatever is on disk."""
-        if self._given.get(path) == text:
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if self._given.get(path) == digest:
             return
         known = self._exports.pop(path, None)
-        self._given[path] = text
+        self._given[path], self._texts[path] = digest, text
         if known is not None and known != self.exports(path):
             self._targets.clear()
             self._importers.clear()
@@ -103,8 +105,9 @@ class Imports:
     def exports(self, path: str) -> Exports | None:
         """What a file binds at its top; None if it cannot be read or parsed."""
         if path not in self._exports:
-            given = self._given.get(path)
-            text = given if given is not None else self._around.bytes_of(path).decode("utf-8", "replace")
+            text = self._texts.pop(path, None)
+            if text is None:
+                text = self._around.bytes_of(path).decode("utf-8", "replace")
             self._exports[path] = exports(text) if len(text) <= _LARGEST else None
         return self._exports[path]
 

@@ -3,12 +3,13 @@
 A tree also answers for nodes of other files of the project, by asking the tree that each is in (`facts.program`).
 """
 
+import ast
 import sys
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import count
 from typing import Any, TypeVar, cast, get_origin, overload
 from weakref import proxy
@@ -483,9 +484,48 @@ def is_name(node: Node | None, name: str) -> bool:
     return type(node) is cst.Name and node.value == name
 
 
+@overload
+def evaluated(literal: cst.Integer) -> int: ...
+@overload
+def evaluated(literal: cst.Float) -> float: ...
+@overload
+def evaluated(literal: cst.SimpleString) -> str | bytes: ...
+@overload
+def evaluated(literal: cst.ConcatenatedString) -> str | bytes | None: ...
+def evaluated(literal: cst.Integer | cst.Float | cst.SimpleString | cst.ConcatenatedString) -> Any:
+    """The value of a number or a string, as libcst's `evaluated_value` has it; None if a part of it is an f-string.
+
+    libcst asks `ast.literal_eval`, which leaves functions in reference cycles; they stay while the collector is paused.
+    """
+    if isinstance(literal, cst.Integer):
+        return int(literal.value, 0)
+    if isinstance(literal, cst.Float):
+        return float(literal.value)
+    if isinstance(literal, cst.SimpleString):
+        return _of_string(literal.value)
+    sides = literal.left, literal.right
+    left, right = (None if isinstance(side, cst.FormattedString) else evaluated(side) for side in sides)
+    if isinstance(left, str) and isinstance(right, str):
+        return left + right
+    return left + right if isinstance(left, bytes) and isinstance(right, bytes) else None
+
+
+def _of_string(text: str) -> str | bytes:
+    if text[0] not in "\"'" or "\\" in text or "\r" in text:
+        return _unescaped(text)
+    quotes = 3 if text[:3] in ('"""', "'''") else 1
+    return text[quotes:-quotes]
+
+
+@lru_cache(256)
+def _unescaped(text: str) -> str | bytes:
+    found: str | bytes = ast.literal_eval(text)
+    return found
+
+
 def literal_text(node: Node | None) -> str | None:
     """The text of a string literal; None for anything else, including bytes."""
-    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    value = evaluated(node) if isinstance(node, cst.SimpleString) else None
     return value if isinstance(value, str) else None
 
 
@@ -525,4 +565,4 @@ def whole_index(node: cst.Subscript) -> int | None:
     literal = value.expression if isinstance(value, cst.UnaryOperation) and negative else value
     if not isinstance(literal, cst.Integer):
         return None
-    return -literal.evaluated_value if negative else literal.evaluated_value
+    return -evaluated(literal) if negative else evaluated(literal)

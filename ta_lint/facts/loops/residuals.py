@@ -9,7 +9,7 @@ import libcst as cst
 
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.discounting import CASTS, summands
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, evaluated
 
 if TYPE_CHECKING:
     from ta_lint.facts.values.flow import ValueFlow
@@ -120,4 +120,4 @@ class Residuals:
 
 
 def _is_two(node: Node) -> bool:
-    return isinstance(node, (cst.Integer, cst.Float)) and node.evaluated_value == 2
+    return isinstance(node, (cst.Integer, cst.Float)) and evaluated(node) == 2

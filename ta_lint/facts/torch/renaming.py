@@ -24,7 +24,7 @@ from ta_lint.syntax.edits import (
     replace,
 )
 from ta_lint.syntax.places import Places
-from ta_lint.syntax.tree import Node, Tree, argument, spreads
+from ta_lint.syntax.tree import Node, Tree, argument, evaluated, spreads
 
 # Types in which `torch.range` represents integers exactly.
 _RANGED = frozenset(
@@ -126,7 +126,7 @@ class Renaming:
 
     def _is_named_elsewhere(self, symbol: Symbol) -> bool:
         """Whether the file uses a symbol in a way no fix can follow: in a string, as in a patch, or in a comparison."""
-        if any(string.evaluated_value == symbol.name for string in self._tree.all(cst.SimpleString)):
+        if any(evaluated(string) == symbol.name for string in self._tree.all(cst.SimpleString)):
             return True
         return symbol.kind == "callable" and any(
             attribute.attr.value == symbol.last
@@ -378,7 +378,7 @@ class Renaming:
 
     def _is_exported(self, name: str) -> bool:
         """Whether `__all__`, or other code that looks names up as strings, may expose a name."""
-        if any(string.evaluated_value == name for string in self._tree.all(cst.SimpleString)):
+        if any(evaluated(string) == name for string in self._tree.all(cst.SimpleString)):
             return True
         return any(
             isinstance(call.func, cst.Name) and not call.args and self._names.qualified(call.func) in _LISTS
@@ -392,7 +392,7 @@ def _integer(node: Node) -> int | None:
     literal = node.expression if isinstance(node, cst.UnaryOperation) and negative else node
     if not isinstance(literal, cst.Integer):
         return None
-    return -literal.evaluated_value if negative else literal.evaluated_value
+    return -evaluated(literal) if negative else evaluated(literal)
 
 
 def _aliases(statement: cst.ImportFrom) -> Sequence[cst.ImportAlias]:

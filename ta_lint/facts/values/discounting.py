@@ -11,7 +11,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import Node, Tree, dotted, literal_text
+from ta_lint.syntax.tree import Node, Tree, dotted, evaluated, literal_text
 
 _DISCOUNT = regex(r"gamma|discount", re.IGNORECASE)
 _LAMBDA = regex(r"lam(bda)?|tau|trace", re.IGNORECASE)
@@ -182,7 +182,7 @@ def entry(node: cst.Subscript) -> str | None:
 def _is_discount(mention: cst.Name | cst.Float | cst.SimpleString) -> bool:
     """Whether a name or key says that it is a discount, or a number looks like one: 0.9 to 1."""
     if type(mention) is cst.Float:
-        return 0.9 <= mention.evaluated_value < 1
+        return 0.9 <= evaluated(mention) < 1
     return _names_discount(mention.value)
 
 
@@ -261,7 +261,7 @@ def _joins(node: Node | None, *operators: type[cst.BaseBinaryOp]) -> bool:
 def _is_one(node: Node) -> bool:
     if isinstance(node, cst.Call):
         return called_name(node) in ("ones_like", "ones")
-    return isinstance(node, (cst.Integer, cst.Float)) and node.evaluated_value == 1
+    return isinstance(node, (cst.Integer, cst.Float)) and evaluated(node) == 1
 
 
 def _is_start(value: Node) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.value import Key, Path
-from ta_lint.syntax.tree import Node, Tree, dotted, is_name, literal_text, whole_index
+from ta_lint.syntax.tree import Node, Tree, dotted, evaluated, is_name, literal_text, whole_index
 
 TAKES = frozenset({"get", "pop", "popleft", "setdefault"})
 """Methods of containers that return one element."""
@@ -141,5 +141,5 @@ class Entries:
         if (text := literal_text(node)) is not None:
             return text
         if isinstance(node, cst.Integer):
-            return node.evaluated_value
+            return evaluated(node)
         return self._kinds.string(node) if isinstance(node, (cst.Name, cst.Attribute)) else None

@@ -13,7 +13,16 @@ from ta_lint.facts.values.calls import Calls
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Binding, Names
 from ta_lint.facts.values.vocabulary import Kind
-from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name, literal_key, literal_text
+from ta_lint.syntax.tree import (
+    Node,
+    Tree,
+    attribute_of_self,
+    dotted,
+    evaluated,
+    is_name,
+    literal_key,
+    literal_text,
+)
 
 __all__ = ["Kind", "Kinds"]
 
@@ -537,7 +546,7 @@ class Kinds:
         """The members of a union; parses string annotations and unwraps `Optional` and the like."""
         if isinstance(node, cst.SimpleString):
             try:
-                return self._type_parts(cst.parse_expression(str(node.evaluated_value)))
+                return self._type_parts(cst.parse_expression(str(evaluated(node))))
             except cst.ParserSyntaxError:
                 return [node]
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
@@ -639,7 +648,7 @@ class Kinds:
             literal = literal.expression
         if not isinstance(literal, (cst.Integer, cst.Float)):
             return None
-        return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
+        return -float(evaluated(literal)) if negative else float(evaluated(literal))
 
     def is_infinite(self, node: Node) -> bool:
         """Whether an expression is infinity: `float("inf")`, or the constant of math, numpy or torch."""
@@ -664,7 +673,7 @@ class Kinds:
         literal = self.origin(node)
         if not isinstance(literal, (cst.SimpleString, cst.ConcatenatedString)):
             return None
-        value = literal.evaluated_value
+        value = evaluated(literal)
         return value if isinstance(value, str) else None
 
     def is_optimizer(self, node: Node) -> bool:

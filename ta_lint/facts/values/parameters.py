@@ -11,7 +11,7 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
+from ta_lint.syntax.tree import Node, Tree, argument, dotted, evaluated, spreads
 
 Variable = cst.Name | cst.Attribute
 
@@ -96,7 +96,7 @@ class Parameters:
         for item in source.group.elements if source.group is not None else ():
             if not isinstance(item, cst.DictElement):
                 return None
-            if isinstance(item.key, cst.SimpleString) and item.key.evaluated_value == "weight_decay":
+            if isinstance(item.key, cst.SimpleString) and evaluated(item.key) == "weight_decay":
                 return self._kinds.number(item.value)
         called = (self._names.qualified(optimizer.call.func) or "").removeprefix("torch.optim.")
         given = argument(optimizer.call, "weight_decay", _DECAY_POSITION.get(called))
@@ -205,7 +205,7 @@ class Parameters:
             if (
                 isinstance(item, cst.DictElement)
                 and isinstance(item.key, cst.SimpleString)
-                and item.key.evaluated_value == "params"
+                and evaluated(item.key) == "params"
             ):
                 sources = self.sources(item.value, depth)
                 return None if sources is None else [replace(source, group=node) for source in sources]

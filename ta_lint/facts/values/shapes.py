@@ -12,7 +12,7 @@ from ta_lint.facts.values.layer_shapes import Shape, flattened, joined, product,
 from ta_lint.facts.values.loaders import Loaders
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.value import Frame, Origin, Value
-from ta_lint.syntax.tree import Node, argument, is_name, spreads
+from ta_lint.syntax.tree import Node, argument, evaluated, is_name, spreads
 
 _BY_SIZES = regex(r"torch\.(rand|randn|zeros|ones|empty)")
 _BY_SIZE = {"torch.full": 0, "torch.randint": 2}
@@ -207,7 +207,7 @@ class Shapes:
 
     def _size(self, node: Node) -> int | None:
         literal = self._kinds.origin(node)
-        return literal.evaluated_value if isinstance(literal, cst.Integer) else None
+        return evaluated(literal) if isinstance(literal, cst.Integer) else None
 
     def _is_count(self, node: Node) -> bool:
         """Whether a value certainly is one whole number: also a parameter that says so, `n: int` and `n=256`."""
@@ -293,7 +293,7 @@ def _is_place(key: object) -> bool:
 def _reduces(call: cst.Call, by_position: int) -> bool:
     """Whether a loss certainly returns a single number: by default, or by an explicit reduction."""
     told = argument(call, "reduction")
-    plain = told is None or (isinstance(told, cst.SimpleString) and told.evaluated_value in ("mean", "sum"))
+    plain = told is None or (isinstance(told, cst.SimpleString) and evaluated(told) in ("mean", "sum"))
     others = any(
         arg.keyword is not None and arg.keyword.value in ("dim", "axis", "reduce") for arg in call.args
     )
@@ -342,4 +342,4 @@ def _whole(node: Node) -> int | None:
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = _whole(node.expression)
         return -inner if inner is not None else None
-    return node.evaluated_value if isinstance(node, cst.Integer) else None
+    return evaluated(node) if isinstance(node, cst.Integer) else None

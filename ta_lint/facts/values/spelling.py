@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.facts.values.names import Binding, Names
 from ta_lint.syntax.imports import imported_before, packages
-from ta_lint.syntax.tree import Node, Tree
+from ta_lint.syntax.tree import Node, Tree, evaluated
 
 _LEAVES = (cst.Raise, cst.Return, cst.Break, cst.Continue)
 _ENDS = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
@@ -69,7 +69,7 @@ class Spellings:
         """
         if any(f"{qualified}.".startswith(f"{patched}.") for patched in self._assigned):
             return True
-        return any(string.evaluated_value == qualified for string in self._tree.all(cst.SimpleString))
+        return any(evaluated(string) == qualified for string in self._tree.all(cst.SimpleString))
 
     # -- what has certainly run -------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.shapes import ELEMENTWISE
 from ta_lint.facts.values.value import Frame, Origin, Value
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, evaluated
 
 _DEPTH = 8
 
@@ -99,4 +99,4 @@ class Widths:
 
     def _size(self, size: Node | None, dimension: int) -> Width | None:
         literal = self._kinds.origin(size) if size is not None else None
-        return Width(literal.evaluated_value, dimension) if isinstance(literal, cst.Integer) else None
+        return Width(evaluated(literal), dimension) if isinstance(literal, cst.Integer) else None
