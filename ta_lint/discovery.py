@@ -98,9 +98,8 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
             above = os.path.dirname(folder)
             yield folder, configs.of_directory(above)  # reading it will report why it cannot be checked
             continue
-        if not _SETTINGS.isdisjoint(entries) or any(
-            map(is_listed_in, entries)
-        ):  # otherwise those of the folder above apply
+        # without any of its own, the settings of the folder above apply
+        if not _SETTINGS.isdisjoint(entries) or any(map(is_listed_in, entries)):
             config = configs.of_directory(folder)
         if not config.respect_gitignore:
             ignores = []

@@ -64,9 +64,8 @@ def _split_too_early(
     if receiver is None:
         return None
     for sizes in unpacked:
-        if _puts_before_a_size(
-            call, sizes.names, sizes, module
-        ):  # is fast, and true if it is for fewer names
+        # asked first: it is fast, and holds for all names if it does for some of them
+        if _puts_before_a_size(call, sizes.names, sizes, module):
             names = _still_has(receiver, sizes, module)
             if names and _puts_before_a_size(call, names, sizes, module):
                 return sizes, names

@@ -386,7 +386,7 @@ def judgement(findings: "Iterable[Finding]") -> str:
 
 
 def _measured(evidence: Mapping[str, float | int | str]) -> str:
-    """`graphs alive = 15; first at step 16, seen in 6 steps`."""
+    """`graphs alive = 15; first at step 16, seen 6 times`."""
     numbers = {key: value for key, value in evidence.items() if key not in ("step", "times")}
     values = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in numbers.values())
     parts = [", ".join(f"{key} = {value}" for key, value in zip(numbers, values, strict=True))]
