@@ -35,8 +35,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if pair is None:
             continue
         first, second = pair
-        when = "in the next pass of the loop" if first is second else "when it comes here"
-        message = f"`{module.code(target)}` is a generator and empty {when}: make a list of it"
+        when = "after the first pass of the loop" if first is second else "by now"
+        message = f"the generator `{module.code(target)}` is used up {when}: make a list of it"
         related: tuple[tuple[Node, str], ...] = ((statement, "the generator is made here"),)
         if first is not second:
             related += ((first, "and consumed here"),)

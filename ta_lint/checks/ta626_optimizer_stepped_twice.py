@@ -27,7 +27,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             first = firsts[0]
             if not _sets_gradients(module, first, step):
                 code = module.code(step.call)
-                message = f"`{code}` uses the gradients of `{module.code(first.call)}` twice: step once per backward pass"
+                message = f"`{code}` applies the same gradients a second time: step once per backward pass"
                 yield Suspicion(step.call, message, ((first.place, "the first step"),))
 
 

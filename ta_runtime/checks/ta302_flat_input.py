@@ -30,12 +30,14 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         if value.numel == 0:
             yield Suspicion(
                 place,
-                f"the input `{name}` of the model is empty, so nothing is learned: check how the batch is made",
+                f"input {name} of the model is empty, so nothing is learned: check how the batch is made",
                 {"shape": shape},
                 name,
             )
         else:
-            message = f"the input `{name}` of the model is one constant, so nothing is learned: check how it is loaded"
+            message = (
+                f"input {name} of the model holds one value, so nothing is learned: check how it is loaded"
+            )
             yield Suspicion(place, message, {"value": value.maximum or 0.0, "shape": shape}, name)
 
 
