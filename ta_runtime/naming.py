@@ -66,6 +66,8 @@ class Layer:
     place: Place
 
     def __str__(self) -> str:
+        if self.name.isdecimal():  # of an `nn.Sequential`
+            return f"layer `{self.name}`"
         return f"`{self.name}`" if self.name else "the model"
 
 

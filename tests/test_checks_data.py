@@ -269,7 +269,7 @@ def test_an_unused_layer_is_told_before_the_end_of_a_long_run() -> None:
     for _ in range(ta500.EARLY_STEPS):
         optimizer.history.add_gradients(0, tensors, gradients.present, gradients.norms)
     [found] = ta500.check_step(audited)
-    assert found.message.startswith("`1` never runs")
+    assert found.message.startswith("layer `1` never runs")
 
 
 def test_waiting_for_unused_layers_keeps_no_model_alive() -> None:

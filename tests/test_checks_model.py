@@ -231,7 +231,7 @@ def split(*modules: nn.Module) -> Model:
 
 def test_a_layer_that_was_left_on_the_cpu_is_found() -> None:
     [suspicion] = ask("TA202", "model", split(on_meta(nn.Linear, 4, 4), nn.Linear(4, 4), nn.BatchNorm1d(4)))
-    assert suspicion.evidence == {"layers on the CPU": 2, "first": "`1`, `2`"}
+    assert suspicion.evidence == {"layers on the CPU": 2, "first": "layer `1`, layer `2`"}
 
 
 def test_a_split_model_is_found_although_its_call_raises(

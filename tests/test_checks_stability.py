@@ -171,7 +171,7 @@ def test_the_message_says_whether_the_inputs_are_known_to_be_finite(watched: Wat
     [known] = ta101.check_step(step(watched.forward(call), gradients=harm))
     call.inputs[0].norm = None
     [unknown] = ta101.check_step(step(watched.forward(call), gradients=harm))
-    assert " of finite inputs: " in known.message
+    assert " from finite inputs: " in known.message
     assert " is the first that is not finite: " in unknown.message
 
 

@@ -30,9 +30,8 @@ def messages(source: Source) -> "tuple[Message, ...]":
             raise
         return ()  # pyflakes fails, for example, on `from __future__` inside a class
     found: list[Message] = checker.messages
-    for (
-        scope
-    ) in checker.deadScopes:  # scopes, bindings and the checker refer to one another, and to the whole tree
+    # Scopes, bindings and the checker refer to one another, and to the whole tree.
+    for scope in checker.deadScopes:
         scope.clear()
     vars(checker).clear()
     return tuple(sorted(found, key=lambda message: (message.lineno, message.col)))

@@ -32,9 +32,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for literal, mask in ((product.left, product.right), (product.right, product.left)):
             number = module.number(literal)
             if number is not None and abs(number) >= _LARGEST and _is_mask(module, mask):
-                message = (
-                    f"`{module.code(literal)}` is infinite in half precision, which holds no more than 65504"
-                )
+                cure = _within(number)
+                message = f"`{module.code(literal)}` is infinite in half precision, whose limit is 65504: use `{cure}`"
                 yield Suspicion(product, message, fix=_fix(literal, number))
 
 
@@ -57,7 +56,7 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             if isinstance(module.tree.home(call), cst.Module) and not _is_half_here(module):
                 continue  # no code of another file runs this
-            message = f"`{module.code(given)}` raises in half precision, which holds no more than 65504"
+            message = f"`{module.code(given)}` raises in half precision, whose limit is 65504: use `torch.finfo(dtype).min`"
             yield Suspicion(call, message)
 
 
@@ -125,10 +124,12 @@ def _is_made_of_truths(module: FileFacts, node: Node) -> bool:
     return halves and isinstance(module.kinds.origin(cast.func.value), cst.Comparison)
 
 
+def _within(number: float) -> str:
+    return "-1e4" if number < 0 else "1e4"
+
+
 def _fix(literal: Node, number: float) -> ProposedFix | None:
     """A number within half precision, and far below attention scores."""
     if not isinstance(literal, (cst.UnaryOperation, cst.Float, cst.Integer)):
         return None
-    return ProposedFix(
-        "use a number that half precision holds", (replace(literal, "-1e4" if number < 0 else "1e4"),)
-    )
+    return ProposedFix("use a number that half precision holds", (replace(literal, _within(number)),))

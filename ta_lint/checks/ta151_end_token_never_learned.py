@@ -13,7 +13,7 @@ AROUND = (("eos_token", "eos_token_id"), ("pad_token", "pad_token_id"))
 
 _COLLATOR = "transformers.DataCollatorForLanguageModeling"
 _EVALUATION_HOOKS = frozenset({"predict_dataloader", "test_dataloader", "val_dataloader"})
-_MESSAGE = "the model never learns to stop, as the end token pads and is masked: use another padding token"
+_MESSAGE = "the end token is also the padding, so the model never learns to stop: use another padding token"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

@@ -20,5 +20,5 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         inputs = module.languages.given(call, "input_ids", 0)
         labels = module.languages.given(call, "labels")
         if inputs is not None and labels is not None and module.languages.lag(labels, inputs) == 1:
-            message = "`labels` are shifted already, and the model shifts them again: give it `input_ids`"
+            message = "`labels` are shifted already, and the model shifts them again: pass them unshifted"
             yield Suspicion(call, message)

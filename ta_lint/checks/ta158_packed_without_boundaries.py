@@ -17,8 +17,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if packing is None or strategy is None or module.boolean(packing) is not True:
             continue
         if module.string(strategy) == "wrapped":
-            message = (
-                '`"wrapped"` packs texts that then attend to each other: leave `packing_strategy` at `"bfd"`'
-            )
+            message = 'texts packed by `"wrapped"` attend to each other: leave `packing_strategy` at `"bfd"`'
             related = tuple((node, "the model is trained here") for node in module.languages.trainings)
             yield Suspicion(call, message, related)

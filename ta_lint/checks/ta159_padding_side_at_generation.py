@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if module.tokenizers.pads_on_the_right(encoding.func):
             message = (
-                'a decoder continues the padding on the right, not the prompt: set `padding_side="left"`'
+                'the model continues the padding on the right, not the prompt: set `padding_side="left"`'
             )
             yield Suspicion(call, message, ((encoding, "the batch is padded here"),))
 

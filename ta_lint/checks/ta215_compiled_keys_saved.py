@@ -51,13 +51,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         load = _bare_load(saved, module)
         if load is None:
             continue
+        model = module.code(saved.model)
         message = (
-            f"the keys of the wrapped `{module.code(saved.model)}` begin with `{saved.prefix}.`, and "
-            "the model that loads them has no wrapper"
+            f"the keys of `{model}` begin with `{saved.prefix}.`, which the model that loads lacks: "
+            f"save `{model}.{saved.prefix}`"
         )
         related = ((load, "loaded here"),) if module.is_here(load) else ()
         code = f".{saved.prefix}"
-        fix = ProposedFix(f"save `{module.code(saved.model)}{code}`", (insert_after(saved.model, code),))
+        fix = ProposedFix(f"save `{model}{code}`", (insert_after(saved.model, code),))
         yield Suspicion(saved.state, message, related, fix if saved.is_certain else None)
 
 

@@ -33,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             texts = _texts(other, is_membership)
             if texts and module.devices.is_device(device):
                 code = module.code(device)
-                message = f"`{module.code(comparison)}` is always {result}, as `{code}` is no string: compare `{code}.type`"
+                message = f"`{module.code(comparison)}` is always {result}: `{code}` is a `torch.device`, so compare `{code}.type`"
                 yield Suspicion(comparison, message, fix=_fix(device, code, texts))
 
 

@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         seeds = [(found, _seed(found, module)) for found in module.tree.own(function, cst.Call)]
         values = [(found, value) for found, value in seeds if value is not None]
         if values and all(_is_alike(value, function, bound, module, _DEPTH) for _, value in values):
-            message = f"workers draw the same numbers, as all are seeded with `{module.code(values[0][1])}`: add the worker id"
+            message = f"every worker is seeded with `{module.code(values[0][1])}` and draws the same numbers: add the worker id"
             yield Suspicion(values[0][0], message, related=((call, "the loader whose workers run this"),))
 
 

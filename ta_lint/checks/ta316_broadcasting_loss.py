@@ -44,13 +44,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             made, target = argument(call, "input", 0), argument(call, "target", 1)
             if made is not None and target is not None and _spread(made, target, module):
                 refused = criterion in _REFUSING
-                what = "do not go together: it raises" if refused else "are broadcast to `[N, N]`"
-                yield Suspicion(call, f"the input `[N, 1]` and the target `[N]` {what}")
+                harm = "differ, which raises" if refused else "broadcast to `[N, N]`, which is all pairs"
+                yield Suspicion(call, f"input `[N, 1]` and target `[N]` {harm}: give both the same shape")
     for difference in _written_out(module):
         sides = (difference.left, difference.right)
         spread = [other for one, other in (sides, sides[::-1]) if _spread(one, other, module)]
         if spread and not _is_computed(spread[0], module):
-            message = "the output `[N, 1]` and the target `[N]` are broadcast to `[N, N]`: squeeze the output"
+            message = "output `[N, 1]` and target `[N]` broadcast to `[N, N]`, which is all pairs: squeeze the output"
             yield Suspicion(difference, message)
     for difference in _averaged(module):
         sides = (difference.left, difference.right)

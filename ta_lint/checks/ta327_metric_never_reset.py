@@ -44,7 +44,7 @@ def _metrics(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             after = [one for one in uses.get(_GATHERS, []) if _is_in_batches(one, epochs, computing, module)]
             if after:
-                message = f"`{module.code(computing.value)}` is never reset and covers all epochs so far: call `reset()` in each"
+                message = f"`{module.code(computing.value)}` is never reset and covers all epochs so far: call `reset()` in each epoch"
                 yield Suspicion(made, message, ((after[0], "it gathers here"), (computing, "computed here")))
                 break
 

@@ -29,7 +29,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         decisions = _decisions(scores, module) if scores is not None else []
         if decisions:
             name = called.rpartition(".")[2]
-            message = f"`{name}` needs scores to compare thresholds, and these are decisions already: pass the scores"
+            message = (
+                f"`{name}` gets decisions instead of scores, so it has one threshold to try: pass the scores"
+            )
             yield Suspicion(call, message, ((decisions[0], "the scores are decided here"),))
 
 

@@ -23,7 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not added or not sizes or any(size is None for size in sizes) or _trains(module, added):
             continue
         if all(_is_mean(module, value) for value in added):
-            message = f"the last batch has {sizes[0]} samples and counts like a full one: weight each mean by its size"
+            message = f"a last batch of {sizes[0]} counts like a full one: weight each mean by the size of its batch"
             yield Suspicion(added[0], message, ((division, "the mean of the means"),))
 
 

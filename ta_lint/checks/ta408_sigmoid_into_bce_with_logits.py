@@ -25,19 +25,19 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     functional = "torch.nn.functional.binary_cross_entropy"
     for call, output in module.loss_inputs("torch.nn.BCEWithLogitsLoss", f"{functional}_with_logits"):
         if output.is_probability:
-            what = "applies sigmoid to its input, which is already the output of"
+            what = "applies sigmoid on top of"
             inner = module.outputs.applied_to(output, call) if output.name == "sigmoid" else None
             fix = (
                 ProposedFix("hand over the scores", unwrap(output.node, inner)) if inner is not None else None
             )
-            yield _suspicion(module, call, what, output, fix)
+            yield _suspicion(module, call, what, output, "the logits", fix)
     for call, output in module.loss_inputs("torch.nn.BCELoss", functional):
         if not output.is_probability:
-            yield _suspicion(module, call, "expects probabilities but gets the output of", output)
+            yield _suspicion(module, call, "expects probabilities but gets the output of", output, "them")
 
 
 def _suspicion(
-    module: FileFacts, call: cst.Call, what: str, output: Output, fix: ProposedFix | None = None
+    module: FileFacts, call: cst.Call, what: str, output: Output, wanted: str, fix: ProposedFix | None = None
 ) -> Suspicion:
-    message = f"`{module.code(call.func)}` {what} {output.is_of}"
+    message = f"`{module.code(call.func)}` {what} {output.is_of}: give it {wanted}"
     return Suspicion(call, message, related=((output.node, "that output is made here"),), fix=fix)

@@ -43,9 +43,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             layer, node = made[0]
             held = f"`{layer}` in the plain {container.kind} `self.{container.name}`"
             harm = "not moved or saved" if _collects(container, module) else "not trained, moved or saved"
-            message = f"{held} is not registered: {harm}"
+            message = f"{held} is {harm}: use `nn.{_registering(layer, container)}`"
             related = ((node, f"`{layer}` is made here"),)
             yield Suspicion(container.statement, message, related=related, fix=_registered(container, module))
+
+
+def _registering(layer: str, container: Container) -> str:
+    """The class of `torch.nn` that holds such elements and registers them."""
+    element = "Parameter" if layer.endswith("Parameter") else "Module"
+    return element + ("Dict" if container.kind == "dict" else "List")
 
 
 def _collects(container: Container, module: FileFacts) -> bool:

@@ -22,7 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             name = module.code(call.func)
             yield Suspicion(
                 call,
-                f"`{name}` without `dim` takes dimension 0 of 1- and 3-dimensional input, else 1: name `dim`",
+                f"`{name}` without `dim` takes dimension 0 of 1- and 3-dimensional input, else 1: pass `dim`",
                 is_note=not _surprises(module, call, is_call=bool(found["function"])),
             )
 

@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         frozen = _frozen_in(module, call, covered)
         if frozen is not None:
             part = module.code(frozen.model)
-            message = f"`train()` also reaches the frozen `{part}`, whose batch norms move on: call its `eval()` afterwards"
+            message = f"`train()` also reaches the frozen `{part}` and moves its statistics: call its `eval()` afterwards"
             yield Suspicion(call, message, ((frozen.node, "it is frozen here"),))
 
 

@@ -25,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     continue
                 name = param.name.value
                 if _keeps(module, function, name) and not _copies(module, function, name):
-                    message = f"one `{made}` is built once, with the function, and all models share it: build it in the function"
+                    message = f"this default `{made}` is built only once, so all models share it: build it in the function"
                     yield Suspicion(default, message)
 
 

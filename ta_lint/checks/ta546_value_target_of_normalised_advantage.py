@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 _mentions(module, one, _ADVANTAGE) for one in named
             ):
                 continue
-            message = f"`{module.code(total)}` is a target made of normalised advantages, which have no scale: add the values before"
+            message = f"`{module.code(total)}` adds values to normalised advantages, which lost their scale: add them before normalising"
             related = tuple((node, "normalised here") for node in made if module.is_here(node))
             yield Suspicion(total, message, related, _fix(module, total, made))
             break

@@ -40,7 +40,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         backward = _scaled_backward(module, step) if step.scaler is None else None
         if backward is not None and backward.scaler is not None:
             scaler = module.code(backward.scaler)
-            message = f"`{module.code(step.call)}` steps on scaled gradients: use `{scaler}.step(...)`"
+            message = (
+                f"`{module.code(step.call)}` uses gradients that are still scaled: call `{scaler}.step(...)`"
+            )
             related = ((backward.place, "the loss is scaled here"),)
             yield Suspicion(step.call, message, related, _step_fix(module, step, backward))
         elif step.scaler is not None and _is_never_updated(module, step, step.scaler):

@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if repeated is not None and not restores and place not in seen:
                 seen.add(place)
                 again, which = repeated
-                message = f"`{module.code(place)}` starts the same random numbers again {again}"
+                message = f"`{module.code(place)}` repeats the same random numbers {again}: seed once, before"
                 yield Suspicion(place, message, ((which, "what is repeated"),))
 
 

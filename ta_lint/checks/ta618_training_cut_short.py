@@ -108,7 +108,10 @@ def _one_less(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
     if not isinstance(length, cst.Call) or called_name(length) != "len" or module.number(origin.right) != 1:
         return
     if length.args and _is_loader(module, length.args[0].value):
-        yield bound or origin, f"`{module.code(origin)}` leaves out the last batch of each epoch"
+        yield (
+            bound or origin,
+            f"`{module.code(origin)}` leaves out the last batch of each epoch: count it as well",
+        )
 
 
 def _is_loader(module: FileFacts, node: Node) -> bool:
@@ -133,7 +136,7 @@ def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
     cut = calls.get("islice")
     few = module.number(cut.args[1].value) if cut is not None and len(cut.args) == 2 else None
     if cut is not None and few is not None and few <= _A_FEW:
-        yield cut, f"training sees {few:.0f} batches of each epoch"
+        yield cut, f"training sees only {few:.0f} batches of each epoch: remove the limit"
     if "enumerate" not in calls or not isinstance(loop.target, cst.Tuple):
         return
     index = dotted(loop.target.elements[0].value)
@@ -142,7 +145,7 @@ def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
             continue
         limit = _limit(module, branch, index)
         if limit is not None:
-            yield branch.test, f"training leaves the loop after some {limit} batches of each epoch"
+            yield branch.test, f"training stops after some {limit} batches of each epoch: remove the limit"
 
 
 def _trains_elsewhere(module: FileFacts, tried: cst.For) -> bool:

@@ -60,7 +60,7 @@ def _of_unsharded_loaders(module: FileFacts) -> Iterator[Suspicion]:
         if not divided and (sharded := _sharded_later(parts, made, module)) is not None:
             counted, prepared = sharded
             code = module.code(counted)
-            message = f"`{code}` counts the batches of all processes already: count them after `prepare`"
+            message = f"`{code}` counts the batches of all processes, not of one: count them after `prepare`"
             related = ((counted, "counted here"), (prepared, "each process gets its share here"))
             yield Suspicion(made, message, related, is_note=True)
 

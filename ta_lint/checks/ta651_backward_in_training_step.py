@@ -43,7 +43,7 @@ def _beside_automatic(
     for call, loss in backwards:
         yield _of_backward(module, functions[0], call, loss, bool(steps))
     if not backwards and steps:
-        message = "this steps on the last batch's gradient once more; Lightning steps after `training_step`"
+        message = "this uses the last batch's gradient again: leave it out, as Lightning steps after `training_step`"
         yield Suspicion(steps[0], message)
 
 
@@ -55,7 +55,7 @@ def _of_backward(
     if any(_contains(module, value, loss) for value in returned):
         if is_kept:
             return Suspicion(
-                call, "a backward pass for nothing: Lightning clears its gradient and runs its own"
+                call, "Lightning clears this gradient and runs its own backward pass: leave this one out"
             )
         return Suspicion(
             call, f"Lightning's own backward pass raises after this one; {_MANUAL}", is_note=True

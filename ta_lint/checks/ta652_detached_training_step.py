@@ -16,7 +16,7 @@ AROUND = (
 
 _CUTS = frozenset({"detach", "item", "numpy", "tolist"})
 _MAKERS = frozenset({"torch.tensor", "torch.autograd.Variable"})
-_SILENT = "nothing is trained"
+_SILENT = "nothing trains"
 _LOUD = "Lightning's `backward` raises"
 _DEPTH = 4  # how many operations a value is followed through
 
@@ -30,7 +30,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             made = _losses(module, statement.value) if statement.value is not None else []
             if (way := _of_all(module, made, _DEPTH)) is not None:
                 is_forced = all(_is_forced(module, node) for node in made)
-                message = f"the loss has no graph after `{way}`: " + (_SILENT if is_forced else _LOUD)
+                harm = _SILENT if is_forced else _LOUD
+                message = f"`{way}` cuts the loss off its graph, so {harm}: return the loss without it"
                 yield Suspicion(statement, message, _related(module, made, statement), is_note=not is_forced)
 
 

@@ -22,7 +22,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         models = module.trainers.given(trainer, "model").origins
         if models and all(not model.path and _names_no_labels(module, model.node) for model in models):
-            message = "the evaluation has no loss: `forward` names no labels; set `label_names`"
+            message = (
+                "`forward` has no argument that names labels, so evaluation has no loss: set `label_names`"
+            )
             yield Suspicion(trainer, message, fix=_fix(module, trainer))
 
 

@@ -28,7 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         saved = next(_saved(module, call, model), None)
         if saved is not None:
-            message = f"the merged model is dropped and `{name}` is saved without it: assign the result"
+            message = f"this returns the merged model, which is lost, as `{name}` is saved instead: assign the result"
             fix = ProposedFix("keep it", wrap(call, f"{name} = ", ""))
             yield Suspicion(call, message, ((saved, "saved here"),), fix=fix)
 

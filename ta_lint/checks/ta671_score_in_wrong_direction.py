@@ -52,7 +52,7 @@ def _of_score(module: FileFacts, score: cst.BaseExpression, wants_low: bool) -> 
         ProposedFix("negate it", wrap(score, "-", "")) if is_name_alone and is_low and not wants_low else None
     )
     best = "lowest" if wants_low else "highest"
-    message = f"the {best} score wins, so that this keeps the worst `{name}`; turn its sign"
+    message = f"this takes the worst `{name}` for the best, as the {best} score wins: change its sign"
     yield Suspicion(score, message, fix=fix)
 
 
@@ -101,4 +101,6 @@ def _of_name(module: FileFacts, call: cst.Call) -> Iterator[Suspicion]:
         is_low = is_better_low(name) if name is not None else None
         if name is not None and is_low is not None and factor is not None and is_low == (factor > 0):
             cure = "pass `score_sign=-1.0`" if is_low else "leave out `score_sign`"
-            yield Suspicion(call, f"the highest score wins, so that this keeps the worst `{name}`; {cure}")
+            yield Suspicion(
+                call, f"this takes the worst `{name}` for the best, as the highest score wins: {cure}"
+            )

@@ -13,6 +13,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for read in module.unpickling.calls:
         foreign = module.unpickling.foreign(read)
         if foreign is not None:
-            message = f"{foreign.what} is unpickled, which runs its code: use `weights_only=True`"
+            message = f"{foreign.what} is unpickled, which runs any code in it: use `weights_only=True`"
             apart = not module.tree.contains(read.call, foreign.node)
             yield Suspicion(read.call, message, related=((foreign.node, "from here"),) if apart else ())

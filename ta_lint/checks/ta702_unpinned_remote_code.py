@@ -38,7 +38,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if ships_with_transformers(repository):
             message = f"transformers has the code of `{repository}` itself: drop `trust_remote_code`"
         else:
-            message = f"code of `{repository}` runs at whatever revision the hub has that day: pin a commit"
+            message = (
+                f"this runs whatever code `{repository}` has on the hub that day: set `revision` to a commit"
+            )
         yield Suspicion(call, message, is_note=ships_with_transformers(repository))
 
 
@@ -50,15 +52,9 @@ def _from_github(module: FileFacts) -> Iterator[Suspicion]:
         found = _GITHUB.fullmatch(repository) if repository is not None else None
         if found is None or (source is not None and module.string(source) != "github"):
             continue
-        ref = found["ref"]
-        if ref is None:
-            yield Suspicion(
-                call, f"code of `{repository}` runs at the newest commit of its default branch: pin a commit"
-            )
-        elif not is_commit(ref) and not _VERSION.search(ref):
-            yield Suspicion(
-                call, f"code of `{repository}` runs at the newest commit of that branch: pin a commit"
-            )
+        if found["ref"] is None or not (is_commit(found["ref"]) or _VERSION.search(found["ref"])):
+            message = f"this runs the newest code of `{repository}`, which may change any day: pin a commit"
+            yield Suspicion(call, message)
 
 
 def _unpickled(module: FileFacts) -> Iterator[Suspicion]:
@@ -66,8 +62,8 @@ def _unpickled(module: FileFacts) -> Iterator[Suspicion]:
         foreign = module.provenance.foreign(call.args[0].value) if call.args else None
         taken = module.hub.taken_by(foreign.node) if foreign is not None else None
         if taken is not None:
-            what = f"`{reader.group(0)}` runs the code in a file of `{taken.repository}`"
-            message = f"{what}, at whatever revision the hub has that day: pin a commit"
+            what = f"`{reader.group(0)}` runs any code in a file of `{taken.repository}`"
+            message = f"{what}, which may change any day: pin a commit"
             yield Suspicion(call, message, related=((taken.call, "from here"),))
 
 

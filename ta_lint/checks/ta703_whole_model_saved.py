@@ -33,8 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if spreads(call) or saved is None or target is None or _is_temporary(call, target, module):
             continue
         for whole in _models(saved, module):
-            saved_whole = f"`{module.code(whole)}` is saved whole"
-            message = f"{saved_whole}: its file loads only by unpickling, with this code: save `state_dict()`"
+            message = f"`{module.code(whole)}` is saved whole, so its file loads only with this code: save `state_dict()`"
             yield Suspicion(whole, message, fix=_state(whole, module))
 
 

@@ -129,7 +129,9 @@ def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterat
         call = made(module)
         if call is not None:
             name = called_name(call)
-            message = f"training resumes from this checkpoint, which has no state of the {role} `{name}`"
+            message = (
+                f"training resumes without the state of the {role} `{name}`: save it in this checkpoint too"
+            )
             related = ((loaded.call, "loaded here"), (call, "made here"))
             yield Suspicion(saved.node, message, related)
             return
@@ -149,7 +151,7 @@ def _scheduler_left_out(
             reported.add(one.node)
             assert isinstance(step.func, cst.Attribute)
             name = module.code(step.func.value)
-            message = f"training resumes from this checkpoint, which has no state of the scheduler `{name}`"
+            message = f"training resumes without the state of the scheduler `{name}`: save it in this checkpoint too"
             yield Suspicion(one.node, message, ((loaded.call, "loaded here"), (step, "stepped here")))
 
 
@@ -219,7 +221,7 @@ def _left_out_of_objects(module: FileFacts) -> Iterator[Suspicion]:
         if step is not None:
             assert isinstance(step.func, cst.Attribute)
             name = module.code(step.func.value)
-            message = f"training resumes from this checkpoint, which has no state of the scheduler `{name}`"
+            message = f"training resumes without the state of the scheduler `{name}`: save it in this checkpoint too"
             yield Suspicion(kept, message, ((step, "stepped here"),))
             return
 
@@ -237,7 +239,7 @@ def _model_alone(module: FileFacts) -> Iterator[Suspicion]:
         read = isinstance(origin, cst.Call) and module.qualified(origin.func) == "torch.load"
         save = saved.get(bare(load.func.value) or "") if read else None
         if save is not None and optimizer is not None and _goes_on_beside(load, module):
-            message = f"training resumes from this checkpoint, which has no state of the optimizer `{called_name(optimizer)}`"
+            message = f"training resumes without the state of the optimizer `{called_name(optimizer)}`: save it in this checkpoint too"
             yield Suspicion(save, message, ((load, "loaded here"), (optimizer, "made here")))
             return
 

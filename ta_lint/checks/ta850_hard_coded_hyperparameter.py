@@ -68,7 +68,7 @@ def _constants(module: FileFacts, script: tuple[FileFacts, ...]) -> Iterator[Sus
         return
     constants = sorted(uses, key=module.tree.order)
     named = ", ".join(f"`{dotted(constant)}`" for constant in constants)
-    message = f"the file has to be edited for a run with other hyperparameters: {named}"
+    message = f"other hyperparameters need an edit of this file: make arguments of {named}"
     related = tuple((uses[constant], f"`{dotted(constant)}` is used here") for constant in constants)
     yield Suspicion(constants[0], message, related=related)
 

@@ -39,7 +39,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if datasets and not _is_checked(module, datasets) and _trains_alone(module):
         name = datasets[0].name
         yield Suspicion(
-            name, f"bad samples of `{name.value}` reach the training: check ranges, NaN and duplicates"
+            name,
+            f"nothing checks the samples of `{name.value}`: look for NaN, duplicates and values out of range",
         )
 
 

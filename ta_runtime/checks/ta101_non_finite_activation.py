@@ -26,7 +26,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         layer = call.layer
         evidence = {"module": type(call.module).__name__}
         if call.inputs and all(value.norm is not None for value in call.inputs):
-            message = f"{layer} makes NaN or infinity of finite inputs: check its weights and the size of its inputs"
+            message = f"{layer} makes NaN or infinity from finite inputs: check its weights and the size of its inputs"
         else:
             message = f"the output of {layer} is the first that is not finite: check the code between it and the layer before"
         yield Suspicion(layer.place, message, evidence, layer.name, cause="non-finite", order=1)

@@ -23,6 +23,6 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Refutation(found.place, evidence)
         elif found.live_as_next == found.live and found.live_as_same < SHARE * found.live:
             message = (
-                f"labels are shifted already, and `{found.model}` shifts them again: give it `input_ids`"
+                f"labels are shifted already, and `{found.model}` shifts them again: pass them unshifted"
             )
             yield Suspicion(found.place, message, evidence)

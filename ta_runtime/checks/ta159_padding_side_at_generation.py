@@ -10,7 +10,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         evidence = {"padded rows": found.padded, "of them padded at their end": found.padded_after}
         if found.padded_after:
             message = (
-                'a decoder continues the padding, not the prompt: set `padding_side="left"` on the tokenizer'
+                'the model continues the padding, not the prompt: set `padding_side="left"` on the tokenizer'
             )
             yield Suspicion(found.place, message, evidence)
         elif found.padded:

@@ -27,7 +27,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         return
     for gradients in once:
         message = (
-            "a full device leaves few samples to each step, which is noisy: accumulate gradients over batches"
+            "the device is full at a small batch, which makes steps noisy: accumulate gradients over batches"
         )
         yield Suspicion(gradients.place, message, {"samples": samples, "memory share": memory})
 

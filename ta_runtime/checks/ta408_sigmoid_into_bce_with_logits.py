@@ -21,7 +21,7 @@ def _of_scores(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutation]:
     if not given.are_probabilities:
         yield Refutation(loss.place, given.evidence)
     elif given.made_by in _PROBABILITIES:
-        message = f"`{loss.function}` applies sigmoid to its input, which is already the output of `{given.made_by}`: give it the logits"
+        message = f"`{loss.function}` applies sigmoid on top of `{given.made_by}`: give it the logits"
         yield Suspicion(loss.place, message, given.evidence)
 
 

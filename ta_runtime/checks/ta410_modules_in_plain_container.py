@@ -47,7 +47,9 @@ def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Suspicion | 
                 yield Refutation(place, {"elements": count, "held by an optimizer or module": count})
             elif place is not None and lost:
                 first = type(lost[0]).__name__
-                message = f"`{first}` in the plain {kind} `self.{attribute}` is not registered: not trained, moved or saved"
+                element = "Parameter" if isinstance(lost[0], Tensor) else "Module"
+                registering = element + ("Dict" if kind == "dict" else "List")
+                message = f"`{first}` in the plain {kind} `self.{attribute}` is not trained, moved or saved: use `nn.{registering}`"
                 yield Suspicion(place, message, {"elements": len(lost)})
 
 

@@ -36,7 +36,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             if issubclass(kind, _DropoutNd):
                 lost = "which drops values in evaluation too"
             parameters = sum(p.numel() for module in modules for p in module.parameters())
-            message = f"each forward pass builds a new `{kind.__name__}`, {lost}"
+            message = f"each forward pass builds a new `{kind.__name__}`, {lost}: build it in `__init__`"
             yield Suspicion(place, message, {"built in this step": len(modules), "weights": parameters})
 
 

@@ -53,7 +53,7 @@ def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> It
         trainable = frozenset(id(parameter) for parameter in module.parameters() if parameter.requires_grad)
         if trainable and trainable <= missing and ran.isdisjoint(parts):
             layer = model.names.layer(model.module, name, module)
-            yield Unrun(layer.place, layer.name, parts, trainable, is_chosen)
+            yield Unrun(layer.place, str(layer), parts, trainable, is_chosen)
             continue
         if id(module) not in own or isinstance(module, nn.MultiheadAttention):
             continue  # attention never calls its `out_proj`
@@ -72,9 +72,7 @@ def _unused(history: History, least: int) -> Iterator[Suspicion]:
             unused[layer.place].append(layer)
     for place, layers in unused.items():  # one for the blocks that share a line
         first = layers[0]
-        message = (
-            f"`{first.name}` never runs in training and never learns: call it in `forward`, or remove it"
-        )
+        message = f"{first.name} never runs in training and never learns: call it in `forward`, or remove it"
         evidence = {"layers": len(layers), "steps": min(steps[tensor] for tensor in first.parameters)}
         yield Suspicion(place, message, evidence)
 

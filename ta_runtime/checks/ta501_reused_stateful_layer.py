@@ -32,7 +32,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             layer = calls[0].layer
             if len(calls) > _passes(forward, calls[0].module):
                 message = (
-                    f"{layer} mixes running statistics of different layers: build a layer for each place"
+                    f"{layer} is called after several layers and mixes their statistics: build one for each"
                 )
                 yield Suspicion(layer.place, message, {"calls": len(calls)}, layer.name)
 

@@ -14,15 +14,13 @@ EARLY_STEPS = 1000
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for backward in run.backwards:
         if backward.cut:
-            message = "the loss has no graph, though the model's output has one: take out the `detach` or `item` between"
+            message = "the loss has no graph, though the model's output has one: remove the `detach` or `item` in between"
             yield Suspicion(backward.place, message, {"losses without a graph": backward.cut})
         elif backward.through:
             yield Refutation(backward.place, {"parameters reached": backward.parameters})
     for reach in run.reaches:
         if reach.cut:
-            message = (
-                "this model gets no gradient from the loss: take out the `detach` or `item` between the two"
-            )
+            message = "this model gets no gradient from the loss: remove the `detach` or `item` between them"
             yield from starved(run, reach, message)
 
 

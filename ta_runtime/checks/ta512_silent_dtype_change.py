@@ -39,7 +39,7 @@ def _left_out(forward: Forward, wanted: torch.dtype) -> Iterator[Suspicion]:
     share = sum(call.multiplications for call in missed) / total if total else 0.0
     if share >= SHARE:
         layer = missed[0].layer
-        message = f"{layer} computes in float32 although autocast to `{_name(wanted)}` is on around the model"
+        message = f"{layer} computes in float32 despite autocast to `{_name(wanted)}`: look for what switches it off"
         evidence = {"layers": len(missed), "share of multiplications": round(share, 2)}
         yield Suspicion(layer.place, message, evidence, layer.name)
 

@@ -8,7 +8,7 @@ from ta_runtime.facts import Refutation, Step, Suspicion
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for residual in step.residuals:
         if residual.shared:
-            message = "the target of this loss trains the network that it is a target of: detach the target"
+            message = "this loss also trains the network through its own target: detach the target"
             yield Suspicion(residual.place, message, {"weights behind both sides": residual.shared})
         else:
             yield Refutation(residual.place, {"weights behind the target": 0})

@@ -24,7 +24,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             scaler = sum(times for step, times in steps if step.by_scaler)
             plain = sum(times for step, times in steps if step.is_scaled is False and not step.by_scaler)
             if scaled >= FEW:
-                message = "the optimizer steps on scaled gradients: use `scaler.step(optimizer)`"
+                message = "the optimizer uses gradients that are still scaled: call `scaler.step(optimizer)`"
                 yield Suspicion(
                     place, message, {"steps on scaled gradients": scaled, "by the scaler": scaler}
                 )

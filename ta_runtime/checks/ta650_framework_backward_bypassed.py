@@ -15,18 +15,21 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     if not run.prepared.backwards and not run.prepared.bypassing:
         return
     for place, times in _plain_backwards(run).items():
-        yield from _judged(place, times, "the backward pass goes past Accelerate, which", run.prepared)
+        what, cure = "the backward pass goes past Accelerate", "call `accelerator.backward`"
+        yield from _judged(place, times, what, cure, run.prepared)
     for place, times in _bare_steps(run).items():
-        yield from _judged(
-            place, times, "an optimizer steps that Accelerate does not know, and it", run.prepared
-        )
+        what, cure = "this optimizer is unknown to Accelerate", "pass it to `prepare`"
+        yield from _judged(place, times, what, cure, run.prepared)
 
 
-def _judged(place: Place, times: int, what: str, prepared: Prepared) -> Iterator[Suspicion | Refutation]:
+def _judged(
+    place: Place, times: int, what: str, cure: str, prepared: Prepared
+) -> Iterator[Suspicion | Refutation]:
     if times < FEW:
         return
     if prepared.duties:
-        yield Suspicion(place, f"{what} {' and '.join(prepared.duties)}", {"steps": times})
+        message = f"{what}, which {' and '.join(prepared.duties)}: {cure}"
+        yield Suspicion(place, message, {"steps": times})
     elif prepared.processes == 1:
         yield Refutation(place, {"steps": times, "batches of a step": 1, "loss scaled": 0})
 

@@ -148,6 +148,7 @@ class Unrun:
 
     place: "Place"
     name: str
+    """As a message names it: a path in backticks."""
     modules: frozenset[int]
     parameters: frozenset[int]
     is_chosen: bool
