@@ -27,34 +27,34 @@ class TestProvenance:
     @pytest.mark.parametrize(
         ("text", "code", "what"),
         [
-            ("here(wget.download(url))\n", "wget.download(url)", "what `wget.download` downloads"),
+            ("here(wget.download(url))\n", "wget.download(url)", "data from `wget.download`"),
             (
                 "here(io.BytesIO(requests.get(url).content))\n",
                 "requests.get(url)",
-                "what `requests.get` downloads",
+                "data from `requests.get`",
             ),
             (
                 "p, _ = urllib.request.urlretrieve(url)\nhere(p)\n",
                 None,
-                "what `urllib.request.urlretrieve` downloads",
+                "data from `urllib.request.urlretrieve`",
             ),
             (
                 "torch.hub.download_url_to_file(url, path)\nhere(path)\n",
                 "torch.hub.download_url_to_file(url, path)",
-                "what `torch.hub.download_url_to_file` downloads",
+                "data from `torch.hub.download_url_to_file`",
             ),
             (
                 "def get():\n    return wget.download(url)\nhere(get())\n",
                 None,
-                "what `wget.download` downloads",
+                "data from `wget.download`",
             ),
             ("here(Path(root) / input())\n", "input()", "a file that `input` asks for"),
             ("here(sys.argv[1])\n", "sys.argv[1]", "a file that the command line names"),
-            ("here(flask.request.files['x'])\n", "flask.request.files['x']", "what a client sends"),
+            ("here(flask.request.files['x'])\n", "flask.request.files['x']", "data from a client"),
             (
                 "app = FastAPI()\n@app.post('/')\ndef load(file):\n    here(file.file)\n",
                 "file",
-                "what a client sends",
+                "data from a client",
             ),
         ],
     )

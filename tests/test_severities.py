@@ -51,12 +51,15 @@ for _ in range(9):
 states, rewards, afters, dones = (torch.tensor(column) for column in zip(*kept))
 targets = rewards + 0.99 * critic(afters) * (1 - dones)
 """
+MASK = "import torch\n\n\ndef attend(scores, mask):\n    mask = mask.half()\n    return {masked}\n"
 VISION = "import torch\nfrom torchvision import models, transforms\n\nprint({made})\n"
 
 
 @pytest.mark.parametrize(
     ("rule", "code", "severity"),
     [
+        ("TA111", MASK.format(masked="scores.masked_fill(mask == 0, -1e9)"), "note"),
+        ("TA111", MASK.format(masked="scores + (1.0 - mask) * -1e9"), "warning"),
         ("TA401", loop("torch.optim.Adam(model.parameters(), weight_decay=1e-4)"), "note"),
         ("TA401", loop("torch.optim.Adam(model.parameters(), weight_decay=1e-2)"), "warning"),
         ("TA418", SOFTMAX.format(sizes="2, 5", given="x"), "note"),
@@ -72,5 +75,7 @@ VISION = "import torch\nfrom torchvision import models, transforms\n\nprint({mad
     ],
 )
 def test_a_finding_has_the_severity_of_its_harm(rule: str, code: str, severity: str, tmp_path: Path) -> None:
-    found = [one.severity.value for one in lint_text(code, tmp_path / "train.py") if one.rule == rule]
+    path = tmp_path / "train.py"
+    path.write_text(code, encoding="utf-8")
+    found = [one.severity.value for one in lint_text(code, path) if one.rule == rule]
     assert found == [severity]

@@ -32,6 +32,8 @@ _NEAR_ZERO = frozenset(
     {"torch.cosine_similarity", f"{_FUNCTIONAL}cosine_similarity", f"{_FUNCTIONAL}tanh"}
 ).union(f"torch.{name}" for name in _WAVES)
 
+_MAGNITUDES = frozenset({"abs", "absolute", "norm", "square"})
+
 _CUTS = frozenset({"ceil", "clamp", "clamp_min", "clip", "floor", "round"})
 
 # Names of such integers, which small numbers do not have.
@@ -153,8 +155,9 @@ def _logarithm_with_one(
             return
         exponent = _given(module, others[0], "exp")
         if exponent is not None:
-            code = module.verbatim(exponent)
-            yield _use(module, call, f"{_FUNCTIONAL}softplus", _OVERFLOWS, code)
+            if not _is_never_above_zero(module, exponent):
+                code = module.verbatim(exponent)
+                yield _use(module, call, f"{_FUNCTIONAL}softplus", _OVERFLOWS, code)
         elif _is_small(module, others[0]):
             code = module.verbatim(others[0])
             yield _use(module, call, "torch.log1p", "loses the digits of a small `x`", code)
@@ -275,7 +278,26 @@ def _is_count(module: FileFacts, node: Node) -> bool:
 
 
 def _is_coarse(module: FileFacts, node: Node) -> bool:
-    """Whether small values of an expression are clipped or rounded away."""
+    """Whether small values of an expression are clipped or rounded away, there or under the name that it gets."""
+    uses = _uses(module, node)
+    return _is_cut(module, node) or (bool(uses) and all(_is_cut(module, use) for use in uses))
+
+
+def _uses(module: FileFacts, value: Node) -> list[cst.Name]:
+    """The uses of the name that a value is assigned to, as far as they may be of this value."""
+    assign = module.tree.parent[value]
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+    if not isinstance(target, cst.Name):
+        return []
+    return [
+        mention
+        for mention in module.names.mentions(target)
+        if not isinstance(module.tree.parent[mention], cst.AssignTarget)
+        and any(binding.node is assign for binding in module.names.reaching(mention))
+    ]
+
+
+def _is_cut(module: FileFacts, node: Node) -> bool:
     statement = module.tree.statement(node)
     above = (other for other in module.tree.ancestors(node) if module.tree.contains(statement, other))
     return any(isinstance(other, cst.Call) and called_name(other) in _CUTS for other in above)
@@ -286,6 +308,19 @@ def _is_shifted(module: FileFacts, exponent: Node) -> bool:
     origin = module.kinds.origin(exponent)
     parts = module.tree.within(origin, cst.Name)
     return any("max" in name.value or "max" in _source(module, name) for name in parts)
+
+
+def _is_never_above_zero(module: FileFacts, exponent: Node) -> bool:
+    """Whether an exponent is a negated magnitude or square: `-x.abs()`, also where it is scaled by a number."""
+    origin = module.kinds.origin(exponent)
+    if not isinstance(origin, cst.UnaryOperation) or not isinstance(origin.operator, cst.Minus):
+        return False
+    magnitude = module.kinds.origin(origin.expression)
+    while isinstance(magnitude, cst.BinaryOperation) and (module.number(magnitude.right) or 0.0) > 0:
+        if not isinstance(magnitude.operator, (cst.Divide, cst.Multiply)):
+            return False
+        magnitude = module.kinds.origin(magnitude.left)
+    return isinstance(magnitude, cst.Call) and called_name(magnitude) in _MAGNITUDES
 
 
 def _source(module: FileFacts, name: cst.Name) -> str:

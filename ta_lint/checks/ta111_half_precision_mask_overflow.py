@@ -57,7 +57,7 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
             if isinstance(module.tree.home(call), cst.Module) and not _is_half_here(module):
                 continue  # no code of another file runs this
             message = f"`{module.code(given)}` raises in half precision, whose limit is 65504: use `torch.finfo(dtype).min`"
-            yield Suspicion(call, message)
+            yield Suspicion(call, message, is_note=True)
 
 
 def _is_near_half(module: FileFacts) -> bool:

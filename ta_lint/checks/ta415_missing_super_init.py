@@ -40,17 +40,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and sets
             and not _is_elsewhere(module, init)
             and not _is_mixed_in(module, klass, init)
+            and not _is_plain_callable(module, klass, init)
         ):
             message = f"`{klass.name.value}` never sets up `nn.Module`, so using it raises: call `super().__init__(...)`"
             yield Suspicion(init.name, message, fix=_fix(module, klass, init))
         elif first is not None:
             for name, assign in sets:
                 early = module.tree.before(assign, first) and not module.tree.contains(assign, first)
-                if (
-                    early
-                    and assign.value is not None
-                    and module.kind(assign.value) in (Kind.MODULE, Kind.PARAMETER)
-                ):
+                if early and _is_registered(module, assign):
                     yield Suspicion(
                         assign,
                         f"setting the layer or parameter `self.{name}` raises here: call `super().__init__()` first",
@@ -77,6 +74,18 @@ def _is_mixed_in(module: FileFacts, klass: cst.ClassDef, init: cst.FunctionDef) 
         is_name(attribute.value, "self") and attribute.attr.value in _OF_LAYERS - set_here
         for attribute in module.tree.within(init.body, cst.Attribute)
     )
+
+
+def _is_plain_callable(module: FileFacts, klass: cst.ClassDef, init: cst.FunctionDef) -> bool:
+    """Whether a class with a `__call__` of its own sets no layer or parameter: it uses nothing of `nn.Module`."""
+    return "__call__" in module.classes.methods(klass) and not any(
+        _is_registered(module, assign) for assign in module.tree.within(init, cst.Assign, cst.AnnAssign)
+    )
+
+
+def _is_registered(module: FileFacts, assign: cst.Assign | cst.AnnAssign) -> bool:
+    """Whether a value is a layer or parameter, which a module registers when it is set."""
+    return assign.value is not None and module.kind(assign.value) in (Kind.MODULE, Kind.PARAMETER)
 
 
 def _is_elsewhere(module: FileFacts, init: cst.FunctionDef) -> bool:

@@ -44,7 +44,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 def _suspicion(
     module: FileFacts, statement: cst.Assign | cst.Expr, loop: cst.For | cst.CompFor, live: Node
 ) -> Suspicion:
-    message = f"every update adds the graph of `{module.code(live)}` to the average, so memory grows: use `no_grad()`"
+    message = f"every update by `{module.code(live)}` grows the graph that the average keeps: use `no_grad()`"
     fix = ProposedFix("detach the parameter", (insert_after(live, ".detach()"),))
     return Suspicion(
         statement,

@@ -33,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 if choice is None:
                     continue
                 reported.add(use)
-                message = f"`{module.code(choice)}` chooses the next action from the current state: give it the next state"
+                message = f"`{module.code(choice)}` picks the next action, but from the current state: give it the next state"
                 yield Suspicion(use, message, ((choice, "chosen here"),), _fix(module, use, choice))
 
 

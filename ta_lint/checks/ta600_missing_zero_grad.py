@@ -17,7 +17,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for loop in module.training_loops:
         if module.clearings.when(loop) is Clearing.NEVER:
             step = loop.steps[0].call
-            message = f"`{module.code(step)}` follows the sum of all gradients so far: call `zero_grad()` in the loop"
+            message = (
+                f"`{module.code(step)}` uses the sum of all gradients so far: call `zero_grad()` in the loop"
+            )
             related = tuple((repeat, "the loop") for repeat in loop.loops)
             yield Suspicion(step, message, related=related, fix=clear_first(loop, module))
 

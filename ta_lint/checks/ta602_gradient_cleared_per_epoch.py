@@ -19,7 +19,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for loop in module.training_loops:
         if module.clearings.when(loop) is Clearing.OUTSIDE:
             step = loop.steps[0].call
-            message = f"`{module.code(step)}` also follows the gradients of earlier steps: call `zero_grad()` in its loop"
+            message = f"`{module.code(step)}` also uses the gradients of earlier steps: call `zero_grad()` in its loop"
             related = tuple((repeat, "the loop") for repeat in loop.loops)
             yield Suspicion(
                 step, message, related=related, fix=clear_first(loop, module, _misplaced(loop, module))

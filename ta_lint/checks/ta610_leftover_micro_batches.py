@@ -28,7 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not isinstance(guard, cst.If) or count == "1" or accumulation.flushes:
             continue
         if _counts_an_epoch(module, accumulation) and not _is_flushed(module, accumulation):
-            message = f"the last batches of an epoch, if fewer than `{count}`, are never stepped: step after the loop too"
+            message = f"the last batches of an epoch, if fewer than `{count}`, get no step of their own: step after the loop too"
             related = (
                 (accumulation.loop, "counts from the start in each epoch"),
                 (accumulation.step.call, "the step that they miss"),

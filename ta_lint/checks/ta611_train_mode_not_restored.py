@@ -94,7 +94,7 @@ def _suspicion(module: FileFacts, loop: _Region, event: LoopCall, trained: LoopC
             f"after `{code}`, `{loop.name.value}` trains this model in evaluation mode: call `train()` first"
         )
     else:
-        message = f"after `{code}` training continues in evaluation mode: call `train()` in every pass"
+        message = f"`{code}` stays on, so the loop goes on training in evaluation mode: call `train()` again"
         again = ", as do all after the first" if module.tree.before(trained.place, event.place) else ""
         related = ((trained.call, f"this pass trains in evaluation mode{again}"), (loop, "the loop"))
     home = module.tree.home(event.call)

@@ -22,9 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         models = module.trainers.given(trainer, "model").origins
         if models and all(not model.path and _names_no_labels(module, model.node) for model in models):
-            message = (
-                "`forward` has no argument that names labels, so evaluation has no loss: set `label_names`"
-            )
+            message = "`forward` has no label argument, so there is no `eval_loss`: set `label_names` in the arguments"
             yield Suspicion(trainer, message, fix=_fix(module, trainer))
 
 

@@ -52,7 +52,7 @@ def _of_score(module: FileFacts, score: cst.BaseExpression, wants_low: bool) -> 
         ProposedFix("negate it", wrap(score, "-", "")) if is_name_alone and is_low and not wants_low else None
     )
     best = "lowest" if wants_low else "highest"
-    message = f"this takes the worst `{name}` for the best, as the {best} score wins: change its sign"
+    message = f"this takes the worst `{name}` for the best, as the {best} score wins: negate the score"
     yield Suspicion(score, message, fix=fix)
 
 

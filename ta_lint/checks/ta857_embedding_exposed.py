@@ -59,7 +59,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for answer in module.tree.own(function, cst.Return):
             found = _exposed(module, answer)
             if found is not None:
-                message = f"`{module.code(found)}` exposes embeddings, which reveal the input: return only what is needed"
+                message = f"`{module.code(found)}` hands out embeddings, which reveal the input: return a result made of them"
                 yield Suspicion(answer, message, related=((function.name, "the route is answered here"),))
 
 

@@ -40,7 +40,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 continue
             if gradients.tensors[index].dim() == 1 and _others_have(gradients, parameter.layer):
                 continue  # a loss of differences, as of a WGAN's critic, cancels a bias: the layer is trained
-            message = f"`{parameter.name}` never trains, as its gradient is zero at every step: look for what cuts it off"
+            message = f"`{parameter.name}` never trains, as its gradient is zero at every step: look for a factor of 0 or a dead layer"
             evidence = {"steps with a zero gradient": silence.steps, "parameters without another": len(never)}
             yield Suspicion(parameter.place, message, evidence, parameter.name)
             break
@@ -55,7 +55,7 @@ def check_flight(flight: Flight) -> Iterator[Suspicion]:
         evidence = {"steps with a zero gradient": last.steps, "parameters without another": len(never)}
         yield Suspicion(
             last.place,
-            f"`{last.name}` never trains, as its gradient is zero at every step: look for what cuts it off",
+            f"`{last.name}` never trains, as its gradient is zero at every step: look for a factor of 0 or a dead layer",
             evidence,
             last.name,
         )

@@ -16,7 +16,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         for place in history.places(Action.STEP):
             found = history.steps(place)
             if is_stale(history) and found[Condition.STALE] >= FEW and not is_cleared:
-                message = "gradients are never cleared, so each step follows the sum of all so far: call `zero_grad()`"
+                message = (
+                    "gradients are never cleared, so each step uses the sum of all so far: call `zero_grad()`"
+                )
                 yield Suspicion(place, message, {"steps on old gradients": found[Condition.STALE]})
             elif (refutation := cleared(history, place)) is not None:
                 yield refutation

@@ -14,9 +14,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             found = history.steps(place)
             stale, fresh = found[Condition.STALE], found[Condition.FRESH]
             if is_stale(history) and is_cleared and stale >= FEW and stale > fresh:
-                message = (
-                    "most steps also follow gradients of earlier steps: call `zero_grad()` for each step"
-                )
+                message = "most steps also use gradients of earlier steps: call `zero_grad()` for each step"
                 yield Suspicion(
                     place, message, {"steps on old gradients": stale, "on cleared gradients": fresh}
                 )

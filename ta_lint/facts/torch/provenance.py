@@ -110,7 +110,7 @@ class Provenance:
             return None
         held = self._names.qualified(node.value if isinstance(node, cst.Subscript) else node) or ""
         if _REQUEST.fullmatch(held):
-            return Foreign(node, "what a client sends")
+            return Foreign(node, "data from a client")
         if isinstance(node, cst.Subscript) and held == "sys.argv":
             return Foreign(node, "a file that the command line names")
         return None
@@ -147,7 +147,7 @@ class Provenance:
         if _TYPED.fullmatch(called):
             return Foreign(call, f"a file that `{called.rpartition('.')[2]}` asks for")
         if _REQUEST.fullmatch(called):
-            return Foreign(call, "what a client sends")
+            return Foreign(call, "data from a client")
         if _CARRIES.fullmatch(called):
             return self._first([arg.value for arg in call.args if arg.keyword is None], depth)
         if (returned := self._kinds.calls.returned(call)) is not None:
@@ -157,7 +157,7 @@ class Provenance:
         return None
 
     def _downloaded(self, call: cst.Call) -> Foreign | None:
-        what = f"what `{dotted(call.func)}` downloads"
+        what = f"data from `{dotted(call.func)}`"
         return Foreign(call, what) if not self._is_pinned(call) else None
 
     def _of_param(self, param: cst.Param, depth: int) -> Foreign | None:
@@ -168,7 +168,7 @@ class Provenance:
             self._names.qualified(param.default.func) or ""
         ).endswith(".Depends")
         if self._handles_requests(function) and not depends:
-            return Foreign(param, "what a client sends")
+            return Foreign(param, "data from a client")
         given = self._kinds.calls.given(param) or []
         return self._traced(given[0], depth - 1) if len(given) == 1 else None
 

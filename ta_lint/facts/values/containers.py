@@ -62,7 +62,7 @@ class Containers:
         self._added_to: dict[cst.ClassDef, dict[str, list[Node]]] = {}
 
     def of(self, klass: cst.ClassDef) -> list[Container]:
-        """The attributes of a class that are plain containers in every assignment, `None` aside."""
+        """The attributes of a class that are plain containers in every assignment, `None` aside, and are not deleted."""
         statements: dict[str, list[cst.Assign | cst.AnnAssign]] = {}
         assignments: list[cst.Assign | cst.AnnAssign] = self._tree.within(klass, cst.Assign, cst.AnnAssign)
         for statement in assignments:
@@ -70,10 +70,15 @@ class Containers:
             if names and self._tree.enclosing(statement, cst.ClassDef) is klass:
                 for name in names:
                     statements.setdefault(name, []).append(statement)
+        dropped = {
+            attribute_of_self(target)
+            for deleted in self._within(klass, cst.Del)
+            for target in _deleted(deleted)
+        }
         return [
             container
             for name, found in statements.items()
-            if (container := self._container(klass, name, found)) is not None
+            if name not in dropped and (container := self._container(klass, name, found)) is not None
         ]
 
     def _container(
@@ -352,6 +357,12 @@ _LOOKING = (
     cst.UnaryOperation,
     cst.While,
 )
+
+
+def _deleted(statement: cst.Del) -> list[cst.BaseExpression]:
+    """What `del x` and `del x, y` delete."""
+    target = statement.target
+    return [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
 
 
 def _assigned(statement: cst.Assign | cst.AnnAssign) -> list[str]:
