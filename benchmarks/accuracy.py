@@ -222,8 +222,8 @@ def _sixth(sixth: dict[str, Any]) -> Iterator[str]:
     yield "### The sixth look"
     yield ""
     yield f"The {sum(len(look['repositories']) for look in looks)} repositories of the fourth to sixth look at frameworks (below), {files:,} files ({notebooks} notebooks), {lines:,}"
-    yield "lines: all rules but those about language models and frameworks, of which none had been tried there. Judged are all findings"
-    yield "above note, of a rule with more than 15 of them 15 at random."
+    yield "lines. No rule had been tried there, except those about language models and frameworks, which are left out here. All findings"
+    yield "above note are judged; if a rule has more than 15, a random sample of 15."
     yield ""
     yield from _look(sixth["rule"])
     yield ""

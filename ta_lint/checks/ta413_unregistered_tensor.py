@@ -218,8 +218,8 @@ def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
     for mention in [*module.classes.mentions(name), *(elsewhere or ())]:
         if module.classes.may_be_of(mention, klass):
             found = set(_fate(module, mention))
-            if _is_at_start(module, mention):
-                found.discard(Fate.CALCULATED)  # no `.to()` comes before
+            if Fate.CALCULATED in found and _is_at_start(module, mention):
+                found.remove(Fate.CALCULATED)  # no `.to()` comes before
             fates |= (
                 found if is_name(mention.value, "self") else found & {Fate.PLACED, Fate.NUMBERS, Fate.GONE}
             )
