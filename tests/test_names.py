@@ -332,6 +332,32 @@ def test_the_one_binding_that_reaches_a_use_or_none(code: str, reaching: str | N
     assert (parsed.show(found) if found is not None else None) == reaching
 
 
+@pytest.mark.parametrize(
+    ("code", "standing"),
+    [
+        ("x = 1\nif a: x = 2\nuse(x)", [1, 2]),
+        ("x = 1\nfor y in z:\n    x = 2\n    x = 3\nuse(x)", [1, 3]),
+        ("x = 1\nfor y in z:\n    x = 2\n    if a: break\n    x = 3\nuse(x)", [1, 2, 3]),
+        ("x = 1\nfor y in z:\n    x = 2\n    if a: continue\n    x = 3\nuse(x)", [1, 2, 3]),
+        ("x = 1\nfor y in z:\n    use(x)\n    x = 2\n    if a: continue\n    x = 3", [1, 2, 3]),
+        ("x = 1\nfor y in z:\n    use(x)\n    x = 2\n    if a: break\n    x = 3", [1, 3]),
+        ("x = 1\nfor y in z:\n    use(x)\n    x = 2\n    for w in v:\n        if a: continue\n    x = 3", [1, 3]),
+        ("x = 1\nwhile use(x):\n    x = 2\n    x = 3", [1, 3]),
+        ("x = 1\nwhile a:\n    x = 2\n    if b: x = 3\nelse: use(x)", [1, 2, 3]),
+        ("x = 1\nfor y in z:\n    x = 2\nelse:\n    x = 3\nuse(x)", [3]),
+        ("x = 1\nfor y in z:\n    x = 2\n    if a: break\nelse:\n    x = 3\nuse(x)", [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_the_bindings_that_may_reach_a_use(code: str, standing: list[int]) -> None:
+    parsed = Code(code)
+    (call,) = (call for call in parsed.tree.all(cst.Call) if parsed.shown(call) == "use(x)")
+    use = call.args[0].value
+    assert isinstance(use, cst.Name)
+    assert [parsed.show(one) for one in parsed.names.reaching(use)] == [
+        f"assign {number}" for number in standing
+    ]
+
+
 def test_the_mentions_of_a_variable_are_its_bindings_and_uses_and_no_other_variable_of_the_name() -> None:
     code = Code(
         """

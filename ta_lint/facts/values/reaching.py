@@ -16,13 +16,13 @@ _HOMES = (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.Module)
 def reaching(tree: Tree, writes: Sequence[Node], use: Node) -> _Standing:
     """The writes, all of them in the function of `use`, that may reach it.
 
-    The way to `use` is gone back statement by statement, up to what is certainly written. A loop is not unrolled: all that it
-    writes may stand after it, and all that it writes may come round to its head.
+    The way to `use` is gone back statement by statement, up to what is certainly written. What stands at the end of a pass of
+    a loop may stand after the loop, and come round to its head; with a `break` or `continue`, all that the loop writes may.
     """
     found: list[Node] = []
     child = tree.statement(use)
     if isinstance(child, cst.While):  # its test runs after each pass
-        found += _inside(tree, child.body, writes)
+        found += _round(tree, child, writes)
     for above in list(tree.ancestors(child)):
         if isinstance(above, _HOMES) and not isinstance(above, cst.Module):
             break
@@ -48,7 +48,9 @@ def _before(tree: Tree, above: Node, child: Node, writes: Sequence[Node]) -> _St
         return _sequence(tree, above.body[: list(above.body).index(child)], writes)
     if isinstance(above, LOOPS) and child is above.body:
         target: list[Node] = [write for write in writes if write is above]
-        return (target, False) if target else (_inside(tree, above.body, writes), True)
+        return (target, False) if target else (_round(tree, above, writes), True)
+    if isinstance(above, LOOPS) and child is above.orelse:
+        return _passed(tree, above, writes), True
     if isinstance(above, cst.If):
         tested = _inside(tree, above.test, writes)
         return tested, not tested
@@ -90,7 +92,9 @@ def _after(tree: Tree, statement: Node, writes: Sequence[Node]) -> _Standing:
         return ([*found, *entered], False) if passes and entered else (found, passes)
     if isinstance(statement, cst.Try):
         return _tried(tree, statement, inside)
-    if isinstance(statement, (*LOOPS, cst.Match)):
+    if isinstance(statement, LOOPS):
+        return _looped(tree, statement, inside)
+    if isinstance(statement, cst.Match):
         return inside, True
     surely = statement in inside or not any(isinstance(write, cst.NamedExpr) for write in inside)
     return inside[-1:] if surely else inside, not surely
@@ -116,6 +120,35 @@ def _chosen(tree: Tree, statement: cst.If, writes: Sequence[Node]) -> _Standing:
         passes = passes or around
     tested = _inside(tree, statement.test, writes) if passes else []
     return [*found, *tested], passes and not tested
+
+
+def _round(tree: Tree, loop: cst.For | cst.While, writes: Sequence[Node]) -> list[Node]:
+    """What stands where a pass of a loop ends and another may begin."""
+    inside = _inside(tree, loop.body, writes)
+    return inside if _ends_early(tree, loop, cst.Continue) else _block(tree, loop.body, inside)[0]
+
+
+def _passed(tree: Tree, loop: cst.For | cst.While, writes: Sequence[Node]) -> list[Node]:
+    """What stands when a loop is through: what its head writes, and what the last pass leaves."""
+    outside = [part for part in (loop.body, loop.orelse) if part is not None]
+    head = [
+        write
+        for write in _inside(tree, loop, writes)
+        if not any(tree.contains(part, write) for part in outside)
+    ]
+    return [*head, *_round(tree, loop, writes)]
+
+
+def _looped(tree: Tree, loop: cst.For | cst.While, writes: Sequence[Node]) -> _Standing:
+    """What stands after a loop; its `else` runs unless a `break` ends it."""
+    if _ends_early(tree, loop, cst.Break):
+        return list(writes), True
+    found, passes = _after(tree, loop.orelse, writes) if loop.orelse is not None else ([], True)
+    return ([*found, *_passed(tree, loop, writes)], True) if passes else (found, False)
+
+
+def _ends_early(tree: Tree, loop: cst.For | cst.While, kind: type[cst.Break] | type[cst.Continue]) -> bool:
+    return any(tree.loops(leave)[:1] == [loop] for leave in tree.within(loop.body, kind))
 
 
 def _tried(tree: Tree, statement: cst.Try, writes: Sequence[Node]) -> _Standing:
