@@ -25,7 +25,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass, method in module.trainers.losses:
         trainer = _accumulating(module, klass) if _ignores(module, method) else None
         if trainer is not None:
-            message = "this loss ignores `num_items_in_batch` and grows with accumulation: divide its sum by that number"
+            message = (
+                "the loss grows with accumulation: sum it over the tokens and divide by `num_items_in_batch`"
+            )
             yield Suspicion(method, message, ((trainer, "this trainer accumulates"),))
 
 

@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if _is_moved_on(module, call) or _last_is_drawn(module, difference):
             continue
-        message = f"`{module.code(difference)}` is never drawn, as `randint` excludes its end, but sampling starts there: raise the end by 1"
+        message = f"`randint` never draws its end, `{module.code(difference)}`, where sampling starts: raise the end by 1"
         fix = None
         if difference is end:
             fix = ProposedFix("draw from all timesteps", (replace(end, module.verbatim(length)),))

@@ -42,7 +42,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 yield Suspicion(call, message)
         elif any(_is_per_sample(value, loop, module) for value in values) and not _is_cut(call, module):
             assert isinstance(call.func, cst.Attribute)
-            message = "samples that fill the last batch count twice after `gather`: use `gather_for_metrics`"
+            message = (
+                "`gather` keeps copies that pad the last batch, so they count twice: use `gather_for_metrics`"
+            )
             fix = ProposedFix("call `gather_for_metrics`", (replace(call.func.attr, "gather_for_metrics"),))
             yield Suspicion(call, message, ((loop.iter, "the loader that is prepared"),), fix)
 
