@@ -43,7 +43,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         has_added = "has added" if isinstance(begun, cst.Call) else "already begins with"
         yield Suspicion(
             call,
-            f"the {writer} {has_added} the begin token: tokenize with `add_special_tokens=False`",
+            f"the {writer} {has_added} the begin token, so rows get two: pass `add_special_tokens=False`",
             tuple(related),
             ProposedFix("add no special tokens", (edit,)) if edit is not None else None,
         )

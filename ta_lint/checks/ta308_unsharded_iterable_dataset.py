@@ -53,7 +53,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         source = next((node for node in _sources(iterates, module) if _is_whole(node, module, _DEPTH)), None)
         if source is not None:
             name = klass.name.value
-            message = f"every worker yields all samples of `{name}`: split them with `get_worker_info`"
+            message = f"every worker yields all samples of `{name}`, so each comes again: split by `get_worker_info`"
             yield Suspicion(loader.call, message, related=((source, "every worker starts here"),))
 
 

@@ -25,9 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not name.startswith("transformers.") or not name.endswith(".DataCollatorForLanguageModeling"):
             continue
         if _masks(module, call) and not _is_set_later(module) and _is_for_causal_model(module, call):
-            message = (
-                "masked tokens corrupt the text, and a causal model learns from those alone: set `mlm=False`"
-            )
+            message = "this trains a causal model to fill in masked tokens, not to write on: set `mlm=False`"
             edit = set_argument(call, "mlm", "False", argument(call, "mlm", 1))
             fix = ProposedFix("set `mlm=False`", (edit,)) if edit is not None else None
             yield Suspicion(call, message, fix=fix)

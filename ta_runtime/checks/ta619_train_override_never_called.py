@@ -7,7 +7,9 @@ from ta_runtime.facts import Run, Suspicion
 
 def check_progress(run: Run) -> Iterator[Suspicion]:
     for override in run.overrides:
-        message = f"`{override.model}` is trained without what its `train()` does: call it before the loop"
+        message = (
+            f"`{override.model}.train()` does more than set the mode and never runs: call it before the loop"
+        )
         evidence: dict[str, float | int | str] = {
             "steps": run.steps,
             "parameters trained that it freezes": override.parameters,

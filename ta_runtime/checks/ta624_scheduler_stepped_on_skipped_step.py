@@ -22,5 +22,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
                 "without one of the optimizer": schedule.skipped,
                 "of these in a warm-up": schedule.skipped_rising,
             }
-            message = "the schedule steps even if the scaler skips the optimizer's step: skip it then too"
+            message = (
+                "the scaler skips a step, but the schedule does not: step it only if the optimizer stepped"
+            )
             yield Suspicion(schedule.place, message, numbers)
