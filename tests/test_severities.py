@@ -51,15 +51,28 @@ for _ in range(9):
 states, rewards, afters, dones = (torch.tensor(column) for column in zip(*kept))
 targets = rewards + 0.99 * critic(afters) * (1 - dones)
 """
-MASK = "import torch\n\n\ndef attend(scores, mask):\n    mask = mask.half()\n    return {masked}\n"
+MASK = """
+import torch
+
+
+class Attention({base}):
+    def forward(self, scores, mask):
+        mask = mask.half()
+        return {masked}
+"""
 VISION = "import torch\nfrom torchvision import models, transforms\n\nprint({made})\n"
 
 
 @pytest.mark.parametrize(
     ("rule", "code", "severity"),
     [
-        ("TA111", MASK.format(masked="scores.masked_fill(mask == 0, -1e9)"), "note"),
-        ("TA111", MASK.format(masked="scores + (1.0 - mask) * -1e9"), "warning"),
+        ("TA111", MASK.format(base="", masked="scores + (1.0 - mask) * -1e9"), "warning"),
+        (
+            "TA111",
+            MASK.format(base="torch.nn.Module", masked="scores.masked_fill(mask == 0, -1e9)"),
+            "warning",
+        ),
+        ("TA111", MASK.format(base="", masked="scores.masked_fill(mask == 0, -1e9)"), "note"),
         ("TA401", loop("torch.optim.Adam(model.parameters(), weight_decay=1e-4)"), "note"),
         ("TA401", loop("torch.optim.Adam(model.parameters(), weight_decay=1e-2)"), "warning"),
         ("TA418", SOFTMAX.format(sizes="2, 5", given="x"), "note"),

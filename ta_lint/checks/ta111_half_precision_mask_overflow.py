@@ -57,7 +57,13 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
             if isinstance(module.tree.home(call), cst.Module) and not _is_half_here(module):
                 continue  # no code of another file runs this
             message = f"`{module.code(given)}` raises in half precision, whose limit is 65504: use `torch.finfo(dtype).min`"
-            yield Suspicion(call, message, is_note=True)
+            yield Suspicion(call, message, is_note=not _is_in_model(module, call))
+
+
+def _is_in_model(module: FileFacts, call: cst.Call) -> bool:
+    """Whether a call is in a module, which runs as its model does; a beam search may get scores in float32."""
+    klass = module.tree.enclosing(call, cst.ClassDef)
+    return isinstance(klass, cst.ClassDef) and module.classes.derives(klass, "torch.nn.Module")
 
 
 def _is_near_half(module: FileFacts) -> bool:
