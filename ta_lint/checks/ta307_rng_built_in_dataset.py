@@ -56,9 +56,7 @@ def _suspicions(module: FileFacts) -> Iterator[Suspicion]:
             drawn = _draw(name, methods["__getitem__"], module) if name is not None else None
             if name is None or drawn is None or _is_set_again(name, klass, methods["__init__"], module):
                 continue
-            message = (
-                f"workers draw the same random numbers from copies of `self.{name}`: build it in each worker"
-            )
+            message = f"workers copy `self.{name}`, so all draw the same numbers: build it in each, from the worker's seed"
             yield Suspicion(assign, message, related=((drawn, "the numbers are drawn here, in the workers"),))
 
 

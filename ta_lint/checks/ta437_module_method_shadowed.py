@@ -29,7 +29,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         methods = module.classes.methods(klass)
         train = methods.get("train")
         if train is not None and "eval" not in methods and _is_another(module, train):
-            message = "`eval()` calls `train(False)`, which is this method now, so the mode never changes: rename it"
+            message = (
+                "this hides `nn.Module.train`, which `eval()` calls, so the mode never changes: rename it"
+            )
             yield Suspicion(train, message, is_note=module.classes.method(klass, "forward") is None)
         for name, assign in module.classes.assignments(klass):
             if name not in _CALLED | _OTHERS or name in methods or assign.value is None:

@@ -26,8 +26,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 if node not in seen and not _is_differentiated(module, node):
                     seen.add(node)
                     message = (
-                        f"`{module.code(node)}` has no graph to the model, "
-                        "so nothing trains: use the loss as it was computed"
+                        f"`{module.code(node)}` hides that the loss has no graph, "
+                        "so nothing trains: find what cuts it off"
                     )
                     related = ((loss.call, "the backward pass starts here"),)
                     yield Suspicion(node, message, related=related)

@@ -145,7 +145,7 @@ def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
             continue
         limit = _limit(module, branch, index)
         if limit is not None:
-            yield branch.test, f"training stops after some {limit} batches of each epoch: remove the limit"
+            yield branch.test, f"training leaves each epoch after some {limit} batches: remove this limit"
 
 
 def _trains_elsewhere(module: FileFacts, tried: cst.For) -> bool:

@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if (way := _of_all(module, made, _DEPTH)) is not None:
                 is_forced = all(_is_forced(module, node) for node in made)
                 harm = _SILENT if is_forced else _LOUD
-                message = f"`{way}` cuts the loss off its graph, so {harm}: return the loss without it"
+                message = f"`{way}` leaves no graph to the model, so {harm}: return the loss tensor itself"
                 yield Suspicion(statement, message, _related(module, made, statement), is_note=not is_forced)
 
 

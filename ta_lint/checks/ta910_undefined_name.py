@@ -85,7 +85,9 @@ def check_text(source: Source) -> Iterator[TextFinding]:
         elif not _is_bound_in_a_loop_around(name, above):
             reported.add(place)
             yield _report(
-                name, "is read before this function assigns it: this raises `UnboundLocalError`", source
+                name,
+                "is assigned only later in this function, so this raises `UnboundLocalError`: assign it first",
+                source,
             )
 
 

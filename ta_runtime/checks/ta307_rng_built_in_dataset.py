@@ -26,7 +26,7 @@ def _said(loader: Loader, stream: Stream) -> Suspicion | Refutation | None:
     alike = max(Counter(drawn).values(), default=0)
     numbers = {"workers": len(first)}
     if loader.trained and alike > 1:
-        message = f"workers draw the same random numbers from copies of `self.{stream.name}`: build it in each worker"
+        message = f"workers copy `self.{stream.name}`, so all draw the same numbers: build it in each, from the worker's seed"
         return Suspicion(stream.place, message, {**numbers, "workers with the same numbers": alike})
     if loader.trained and len(first) == 1 and drawn and stream.states.count(first) > 1:
         message = f"every epoch repeats the random numbers of `self.{stream.name}`: build it in each worker"

@@ -21,7 +21,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             places[filters.parameter.place].append((filters, dead))
     for place, found in places.items():
         filters, _ = found[0]
-        message = "some filters of this convolution are all zero and add nothing: lower the learning rate"
+        message = (
+            "the weights of some filters are all zero and add nothing: check initialisation and learning rate"
+        )
         evidence: dict[str, int | str] = {
             "dead filters": sum(dead for _, dead in found),
             "filters": sum(len(filters.norms) for filters, _ in found),

@@ -22,7 +22,5 @@ def check_run(run: Run) -> Iterator[Suspicion]:
                 "without one of the optimizer": schedule.skipped,
                 "of these in a warm-up": schedule.skipped_rising,
             }
-            message = (
-                "the scaler skips a step, but the schedule does not: step it only if the optimizer stepped"
-            )
+            message = "the scaler skips a step, the schedule does not: step it only if `scaler.get_scale()` did not fall"
             yield Suspicion(schedule.place, message, numbers)
