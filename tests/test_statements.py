@@ -1,5 +1,6 @@
 """Statements and comments are read off the text faster than by Python's tokenizer, and are the same."""
 
+import ast
 import re
 import tokenize
 from pathlib import Path
@@ -68,3 +69,13 @@ def test_the_tokenizer_is_not_asked_about_a_usual_file(monkeypatch: pytest.Monke
         ("return[x]", "f"),
     ]
     assert comments == [statements.Comment(2, 17, "# it", False)]
+
+
+def test_no_pattern_repeats_a_group_possessively_which_python_before_3_11_5_reads_wrong() -> None:
+    for path in sorted((ROOT / "ta_lint").rglob("*.py")):
+        texts = [
+            node.value
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        assert not [text for text in texts if re.search(r"[^\\]\)[*+?]\+", text)], path

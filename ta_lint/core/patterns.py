@@ -14,7 +14,7 @@ from itertools import groupby
 _SPECIAL = re.compile(r"[\\*?[]")
 _TOKEN = re.compile(
     r"""\\(?P<escaped>.)
-    | (?P<bracket>\[[!^]?+\]?+(?>\[:[^]:[]*+:\]|\\.|[^]\\])*+\])
+    | (?P<bracket>\[[!^]?+\]?+(?>(?:\[:[^]:[]*+:\]|\\.|[^]\\])*)\])
     | (?P<stars>\*+)
     | (?P<other>.)
     """,

@@ -32,7 +32,8 @@ class Comment(NamedTuple):
 Found = tuple[list[Statement], list[Comment]]
 
 # Anything that may decide where a statement ends, with the text before it. Brackets without any such thing inside are
-# skipped in one step.
+# skipped in one step. Groups are repeated as `(?>(?:...)*)`: before 3.11.5, Python reads `(?:...)*+` wrong
+# (https://github.com/python/cpython/issues/106052).
 _MARK = re.compile(
     r"""
     [^\n()\[\]{}'"\#\\$?!]*+ (?:
@@ -41,8 +42,8 @@ _MARK = re.compile(
     | (?P<open>[(\[{])
     | (?P<close>[)\]}])
     | (?P<string>
-        '''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+''' | '(?!'')[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'
-      | \"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+\""" | "(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"
+        '''[^'\\]*+(?>(?:(?:\\.|'(?!''))[^'\\]*+)*)''' | '(?!'')[^'\\\n]*+(?>(?:\\.[^'\\\n]*+)*)'
+      | \"""[^"\\]*+(?>(?:(?:\\.|"(?!""))[^"\\]*+)*)\""" | "(?!"")[^"\\\n]*+(?>(?:\\.[^"\\\n]*+)*)"
       )
     | (?P<comment>\#[^\n]*+)
     | \\\n | !=
@@ -51,9 +52,9 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_LAYOUT = re.compile(r"(?:[ \t\f]*+(?:#[^\n]*+)?\n)*+(?P<indentation>[ \t\f]*+)")
+_LAYOUT = re.compile(r"(?>(?:[ \t\f]*+(?:#[^\n]*+)?\n)*)(?P<indentation>[ \t\f]*+)")
 _COMMENT = re.compile(r"#[^\n]*+")
-_DEFINITION = re.compile(r"(?:async(?:[ \t\f]|\\\n)++)?(?:def|class)(?:[ \t\f]|\\\n)++(\w++)")
+_DEFINITION = re.compile(r"(?:async(?>(?:[ \t\f]|\\\n)+))?(?:def|class)(?>(?:[ \t\f]|\\\n)+)(\w++)")
 
 
 def statements_and_comments(lines: list[str]) -> Found:

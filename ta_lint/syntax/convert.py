@@ -52,7 +52,7 @@ _STRING = re.compile(
     re.DOTALL,
 )
 # One string literal with what may stand between it and the next.
-_LITERAL = re.compile(rf"({_STRING.pattern})(?:[ \t\f\r\n]|\\\r?\n|#[^\n]*)*+", re.DOTALL)
+_LITERAL = re.compile(rf"({_STRING.pattern})(?>(?:[ \t\f\r\n]|\\\r?\n|#[^\n]*)*)", re.DOTALL)
 # In an f-string: `{x=}`, or adjacent strings. Python's tree does not show them as they are written.
 _AMBIGUOUS = re.compile(r"=\s*[!:}]|['\"]\s*[rbufRBUF]{0,2}['\"]")
 
