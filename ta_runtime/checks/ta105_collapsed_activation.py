@@ -19,7 +19,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             if _is_empty(forward):
                 break
             layer = call.layer
-            message = f"nearly all units of {layer} are always zero and stop learning: check the layer before it"
+            message = (
+                f"nearly all units of {layer} are always zero and stop learning: check the layer before it"
+            )
             evidence = {"share of units": call.dead, "units": call.units or 0, "rows": call.rows or 0}
             yield Suspicion(layer.place, message, evidence, layer.name)
 
