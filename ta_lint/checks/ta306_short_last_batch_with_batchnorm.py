@@ -38,7 +38,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             (found for found in module.loaders.passes_over(loader) if module.loops.trains(found.loop)), None
         )
         if found is not None:
-            message = f"{length} samples in batches of {size} leave batch norm a last batch of 1: set `drop_last=True`"
+            message = (
+                f"the last batch has 1 of {length} samples, too few for batch norm: set `drop_last=True`"
+            )
             related = ((found.loop.iter, "the training loop"),)
             yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
 

@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         name, dimension = counted
         cut = _cut(module, statement, name, dimension)
         if cut is not None and any(_bounds(module, use) for use in _uses(module, target, cut)):
-            message = f"`{target.value}` counts tokens of `{name.value}` that are cut off later: compute it after the cut"
+            message = f"`{target.value}` is computed before `{name.value}` is cut, and counts tokens that are gone: compute it after"
             yield Suspicion(statement, message, ((cut, f"`{name.value}` is cut here"),))
 
 

@@ -35,8 +35,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             for use in (decisions or [use for use, _ in uses])[:1]:
                 name = assigned.value
-                done = "decides" if decisions else "is reported"
-                message = f"`{name}` is the loss of the last batch alone, yet {done} for the epoch: average over the batches"
+                done = "decides about" if decisions else "is reported for"
+                message = f"`{name}` is the loss of the last batch alone, but {done} the whole epoch: average over the batches"
                 related = ((assigned, "each batch replaces the one before"),)
                 yield Suspicion(use, message, related, is_note=not decisions)
 

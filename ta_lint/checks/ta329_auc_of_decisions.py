@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         decisions = _decisions(scores, module) if scores is not None else []
         if decisions:
             name = called.rpartition(".")[2]
-            message = f"`{name}` gets decisions, not scores, so it sees only one threshold: pass the scores"
+            message = f"`{name}` gets thresholded values, so it sees only one threshold: pass the scores"
             yield Suspicion(call, message, ((decisions[0], "the scores are decided here"),))
 
 

@@ -21,7 +21,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             related = ((embedding, "an embedding of the model"),)
             yield Suspicion(
                 optimizer.call,
-                "weight decay also shrinks tokens not in the batch: put embeddings in a group with `weight_decay=0`",
+                "weight decay also shrinks embeddings of tokens not in the batch: give embeddings `weight_decay=0`",
                 related,
             )
 

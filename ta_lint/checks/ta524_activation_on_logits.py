@@ -18,9 +18,7 @@ _LOGARITHMS = ("torch.log_softmax", "torch.nn.functional.log_softmax")
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, output in _logits(module):
         if output.name == "relu":
-            message = (
-                "`relu` keeps scores from going below 0 and cuts gradients: leave it out after the last layer"
-            )
+            message = "the last `relu` clips the scores at 0 and stops their gradients: leave it out"
             yield Suspicion(call, message, ((output.node, "`relu` is applied here"),))
 
 

@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if key not in seen and _is_removed(module, trainer, key):
                 seen.add(key)
                 place = node if module.is_here(node) else trainer
-                message = f"the `Trainer` removes `{key}`, which `forward` does not take; set `remove_unused_columns=False`"
+                message = f"the `Trainer` drops the column `{key}`, as `forward` does not take it: set `remove_unused_columns=False`"
                 yield Suspicion(place, message, ((trainer, "the trainer"),), fix=_fix(module, trainer))
 
 

@@ -26,7 +26,7 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
         }
         yield Suspicion(
             optimizer.place,
-            "weight decay also shrinks tokens not in the batch: put embeddings in a group with `weight_decay=0`",
+            "weight decay also shrinks embeddings of tokens not in the batch: give embeddings `weight_decay=0`",
             evidence,
         )
     elif all(id(tensor) in holders for group in decayed for tensor in group["params"]):
