@@ -34,6 +34,7 @@ from ta_runtime.probes.patching import Patch
 from ta_runtime.probes.places import Place
 from ta_runtime.ranks import RankReport, merged
 from ta_runtime.settings import resolve
+from ta_runtime.snapshot.environment import settings
 
 
 def audit(**options: Any) -> Audit:
@@ -713,6 +714,20 @@ def test_no_device_comes_into_use_by_being_watched(monkeypatch: pytest.MonkeyPat
     assert session.machine == Machine("cuda", None)
     in_use = True
     assert session.machine.has_tensor_cores
+
+
+def test_a_machine_without_an_accelerator_is_none_where_torch_raises_for_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """D8: torch 2.6 does, and the run did not start."""
+
+    def ask(check_available: bool = False) -> torch.device:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", ask)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 0)
+    assert Session(resolve()).machine == Machine(None)
+    assert dict(settings())["autocast.cpu"] == "off"
 
 
 def test_a_callback_that_raises_is_not_called_again() -> None:

@@ -22,6 +22,7 @@ from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepS
 from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
 from ta_runtime.facts.history import History
 from ta_runtime.incidents import Incident, Incidents
+from ta_runtime.measure.devices import accelerator
 from ta_runtime.naming import Names
 from ta_runtime.observers import observers
 from ta_runtime.observers.backwards import Backwards
@@ -692,15 +693,12 @@ def _of_ranks(settings: Settings) -> StepSchedule:
 
 
 def machine() -> Machine:
-    """The hardware of this process, asked so that no device comes into use by it: a process forked then could not use it.
-
-    The capability is there once the run itself uses CUDA.
-    """
-    accelerator = torch.accelerator.current_accelerator()
-    if accelerator is None or not torch.accelerator.device_count():  # `is_available` would begin to use it
+    """The hardware of this process. The capability is there once the run itself uses CUDA."""
+    found = accelerator()
+    if found is None:
         return Machine(None)
-    in_use = accelerator.type == "cuda" and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return Machine(accelerator.type, torch.cuda.get_device_capability() if in_use else None)
+    in_use = found.type == "cuda" and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return Machine(found.type, torch.cuda.get_device_capability() if in_use else None)
 
 
 def script() -> str:

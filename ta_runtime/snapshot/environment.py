@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import RandomSampler
 
+from ta_runtime.measure.devices import accelerator
 from ta_runtime.runs import masking
 from ta_runtime.snapshot.plain import plain
 
@@ -89,8 +90,8 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "threads", str(torch.get_num_threads())
     yield "interop_threads", str(torch.get_num_interop_threads())
     yield "flush_denormal", str(_flushes())
-    accelerator = torch.accelerator.current_accelerator()
-    for device in ("cpu", *([accelerator.type] if accelerator is not None else [])):
+    found = accelerator()
+    for device in ("cpu", *([found.type] if found is not None else [])):
         on = torch.is_autocast_enabled(device)
         yield f"autocast.{device}", _word(torch.get_autocast_dtype(device)) if on else "off"
 
