@@ -39,7 +39,7 @@ def _print_weights():
         states = value.state_dict() if isinstance(value, nn.Module) else {"": value} if isinstance(value, Tensor) else {}
         for key, tensor in states.items():
             if isinstance(tensor, Tensor):
-                digest.update(f"{name} {key} {tensor.detach().double().tolist()}".encode())
+                digest.update(f"{name} {key} {tensor.detach().to_dense().double().tolist()}".encode())
     print("weights", digest.hexdigest())
 
 

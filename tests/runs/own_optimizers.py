@@ -53,9 +53,10 @@ makers = [
     lambda model: Lion(model.parameters(), lr=1e-3, weight_decay=0.01),
     lambda model: Shampoo(model.parameters(), lr=0.05),
     lambda model: torch.optim.Adafactor(model.parameters(), lr=0.01),
-    lambda model: torch.optim.Muon([p for p in model.parameters() if p.dim() == 2], lr=0.01),
     lambda model: torch.optim.AdamW(model.parameters(), lr=1e-3),
 ]
+if hasattr(torch.optim, "Muon"):  # since torch 2.9
+    makers.append(lambda model: torch.optim.Muon([p for p in model.parameters() if p.dim() == 2], lr=0.01))
 for make in makers:
     model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4))
     optimizer = make(model)
