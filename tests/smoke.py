@@ -121,16 +121,19 @@ def _verdicts() -> list[str]:
 
 
 def _run(folder: str, *words: str) -> Ended:
-    process = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_FP16"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
+    try:
+        process = subprocess.run(
+            [sys.executable, *words],
+            cwd=folder,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_FP16"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Ended(124, "", f"it is not over after {LIMIT} s")
     return Ended(process.returncode, process.stdout, process.stderr)
 
 
