@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from ta_lint.core.config import Config, Configs
 from ta_lint.core.dependencies import is_listed_in
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import Unreadable, UsageError
 from ta_lint.core.patterns import Patterns, is_pattern
+from ta_lint.core.reading import read
 from ta_lint.core.settings import FILES
 from ta_lint.file import File, below, name_of
 
@@ -144,10 +145,10 @@ def _ignores_above(top: str, root: str) -> list[tuple[str, Patterns]]:
 
 def _ignore_file(folder: str) -> list[tuple[str, Patterns]]:
     try:
-        with open(os.path.join(folder, _IGNORE), encoding="utf-8-sig", errors="replace") as file:
-            lines = file.read().split("\n")
-    except OSError:
+        text = read(os.path.join(folder, _IGNORE)).decode("utf-8-sig", "replace")
+    except Unreadable:
         return []
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     try:
         return [(folder, Patterns(lines))]
     except ValueError:  # git ignores lines that are no pattern

@@ -11,7 +11,8 @@ from itertools import accumulate
 from ta_lint.core.errors import PASSING, Unreadable, UsageError
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, Severity, TextEdit
-from ta_lint.core.source import Source, bytes_of, read, source_of
+from ta_lint.core.reading import read
+from ta_lint.core.source import Source, bytes_of, source_of
 from ta_lint.core.suppress import silenced
 from ta_lint.engine import contents, crashed, examine, lint, lint_file, located
 from ta_lint.file import File

@@ -6,16 +6,13 @@ It needs only the text, so that a run, which has a file and a line number, names
 import ast
 import codecs
 import io
-import os
 import re
-import stat
 import symtable
 import tokenize
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint.core.errors import Unreadable, oneline
@@ -136,25 +133,6 @@ def _compiled(compiler: Callable[[], T]) -> T | SyntaxError:
         raise Unreadable("Python cannot parse this: it is nested too deep, or too large") from error
     except ValueError as error:
         raise Unreadable(f"Python cannot parse this: {oneline(error)}") from error
-
-
-def read(path: str | Path) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        Unreadable: it cannot be opened, with the operating system's reason, or is not a regular file (reading a pipe
-            could block forever).
-    """
-    try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise Unreadable("the folder cannot be listed" if stat.S_ISDIR(mode) else "not a regular file")
-        with open(path, "rb") as stream:
-            return stream.read()
-    except OSError as error:
-        raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error
-    except MemoryError as error:
-        raise Unreadable("cannot read the file: it does not fit into memory") from error
 
 
 def source_of(name: str, data: bytes) -> Source:

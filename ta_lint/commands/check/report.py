@@ -116,7 +116,8 @@ def _line_reader(root: Path, given: bytes | None) -> Callable[[str, int | None],
 
     @lru_cache(maxsize=1)  # a notebook may be large, and is read once per cell
     def source_at(path: str) -> "Source":
-        from ta_lint.core.source import read, source_of
+        from ta_lint.core.reading import read
+        from ta_lint.core.source import source_of
 
         return source_of(path, given if given is not None else read(root / path))
 
