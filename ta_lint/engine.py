@@ -134,8 +134,7 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
             findings = list(_check(source, _wanted(text, file), file))
-            if source.notebook is not None:
-                findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
+            findings += [_unread(refusal, file) for refusal in source.refusals]
     except Unreadable as error:
         findings = [_unread(error, file)]
     if not (findings or own_suppression):  # looking for comments of other linters costs as much as a parse

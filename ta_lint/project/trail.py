@@ -6,17 +6,21 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
+# Tuples compare by their fields alone, so that each has its kind among them.
+
 
 class Surface(NamedTuple):
     """What others see of a file without its text counts; see `Imports.surface`."""
 
     path: str
+    kind: str = "surface"
 
 
 class Text(NamedTuple):
     """The whole text of a file counts."""
 
     path: str
+    kind: str = "text"
 
 
 class Name(NamedTuple):
@@ -27,12 +31,14 @@ class Name(NamedTuple):
 
     folder: str
     name: str
+    kind: str = "name"
 
 
 class Importers(NamedTuple):
     """Which files nearby import a file counts; see `Around.imported_by`."""
 
     path: str
+    kind: str = "importers"
 
 
 ANY = "*"
