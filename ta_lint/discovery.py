@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
+_OF_PYTHON = (*SUFFIXES, ".pyw", "")  # a script needs no suffix
 
 _RESOURCES = "._"  # of macOS: `._train.py` holds what the file system of `train.py` cannot
 _IGNORE = ".gitignore"
@@ -25,7 +26,7 @@ _SETTINGS = frozenset(FILES)
 def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path") -> list[File]:
     """The files to lint, sorted by name, each once.
 
-    A file given by name is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, but not
+    A file given by name, if that may be one of Python, is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, but not
     what they exclude inside it. With `force-exclude`, `exclude` applies to both.
 
     Raises:
@@ -37,6 +38,8 @@ def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path"
         path = os.path.abspath(given)  # keeps symbolic links
         if os.path.isdir(path):
             files = _walk(path, configs, top)
+        elif _exists(path) and not may_be_python(path):
+            continue
         elif _exists(path):
             config = configs.of_directory(os.path.dirname(path))
             files = iter(() if _is_excluded(path, config) else [(path, config)])
@@ -46,6 +49,11 @@ def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path"
             if file not in found:
                 found[file] = File(file, name_of(file, top), config)
     return sorted(found.values(), key=lambda file: file.name)
+
+
+def may_be_python(path: "str | Path") -> bool:
+    """Whether the name of a file may be that of a Python file or of a notebook."""
+    return os.path.splitext(path)[1] in _OF_PYTHON
 
 
 def named(name: "str | Path", data: bytes, configs: Configs, root: "str | Path") -> list[File]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 
 from ta_lint.core.errors import PASSING, Unreadable, UsageError
 from ta_lint.core.files import display, write_atomically
@@ -154,7 +155,7 @@ def save(fixed: Fixed) -> None:
         raise UsageError(f"cannot write {display(path)}: it has changed since it was read")
     if not os.access(path, os.W_OK):
         raise UsageError(f"cannot write {display(path)}: it is read-only")
-    write_atomically(path, fixed.after)
+    write_atomically(Path(display(path)), fixed.after)
 
 
 def _key(finding: Finding) -> str:
