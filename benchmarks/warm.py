@@ -14,9 +14,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--edits", type=int, default=2000, help="how many (default: 2000)")
-    parser.add_argument("--seed", type=int, default=1, help="the first seed; each 200 edits have one of their own")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="the first seed; each 200 edits have one of their own"
+    )
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     from edited_project import differences

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 FOLDER = ".ta_cache"
 
 _DAYS_KEPT = 30  # since the last lookup of a file
-_BYTES_KEPT = 64 << 20  # per cache folder; 4,000 linted files take 1 MB
+_BYTES_KEPT = 64 << 20  # per cache folder; a linted file takes 2 KB
 _ENTRIES_KEPT = 100_000  # per set of settings
 _SECONDS_BETWEEN_WRITES = 2.0
 
@@ -93,7 +93,10 @@ class World(NamedTuple):
         files = self.files.keys() & other.files.keys()
         return (
             all(self.files[name].digest == other.files[name].digest for name in files)
-            and all(self.folders[name] == other.folders[name] for name in self.folders.keys() & other.folders.keys())
+            and all(
+                self.folders[name] == other.folders[name]
+                for name in self.folders.keys() & other.folders.keys()
+            )
             and all(
                 self.importers[name] == other.importers[name]
                 for name in self.importers.keys() & other.importers.keys()
@@ -568,9 +571,12 @@ def _parsed(body: bytes) -> tuple[World, dict[str, _CacheEntry]] | None:
     """The content of a cache file; None if it does not have our format."""
     try:
         files, folders, importers, found = json.loads(body)
-        world = World({name: FileState(*state) for name, state in files.items()}, dict(folders), dict(importers))
+        world = World(
+            {name: FileState(*state) for name, state in files.items()}, dict(folders), dict(importers)
+        )
         entries = {
-            name: _CacheEntry(day, findings, Context(*context)) for name, (day, findings, context) in found.items()
+            name: _CacheEntry(day, findings, Context(*context))
+            for name, (day, findings, context) in found.items()
         }
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None

@@ -219,7 +219,9 @@ class Project:
 
     def _requirements(self) -> str:
         path = self.folder / "requirements.txt"
-        path.write_text(self.random.choice(("", "torch==2.0\n", "torch>=1.8\nlightning<2\n", "transformers==4.40\n")))
+        path.write_text(
+            self.random.choice(("", "torch==2.0\n", "torch>=1.8\nlightning<2\n", "transformers==4.40\n"))
+        )
         return "requirements"
 
     def _ignore(self) -> str:
@@ -228,10 +230,15 @@ class Project:
         return ".gitignore"
 
     def _rename_folder(self) -> str | None:
-        folders = sorted(path for path in self.folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+        folders = sorted(
+            path for path in self.folder.iterdir() if path.is_dir() and not path.name.startswith(".")
+        )
         if not folders:
             return None
-        one, to = self.random.choice(folders), self.folder / self.random.choice(("models", "pkg", "src", "lib", "tests"))
+        one, to = (
+            self.random.choice(folders),
+            self.folder / self.random.choice(("models", "pkg", "src", "lib", "tests")),
+        )
         if one == to:
             return None
         if to.exists():
@@ -264,7 +271,11 @@ class Project:
 
     def _said(self, words: list[str]) -> str:
         said = io.StringIO()
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            contextlib.chdir(self.folder),
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             status = main(["check", "--format=json", "--jobs=1", "--show-notes", *words])
         return f"{said.getvalue()}\nexit status {status}"
 
@@ -274,7 +285,11 @@ def forget() -> None:
     project_of.cache_clear()
     program_of.cache_clear()
     for value in vars(cache).values():
-        if getattr(value, "__module__", "") == cache.__name__ and hasattr(value, "cache_clear") and "version" not in value.__name__:
+        if (
+            getattr(value, "__module__", "") == cache.__name__
+            and hasattr(value, "cache_clear")
+            and "version" not in value.__name__
+        ):
             value.cache_clear()
 
 

@@ -292,7 +292,9 @@ def test_one_function_opens_the_files_of_users() -> None:
 @pytest.mark.parametrize("comment", [b"# caf\xe9", b"# \xb5\xda\xd2\xbb", b"name = '\xe9'"])
 def test_a_byte_that_is_not_utf_8_is_reported_and_the_rest_is_read(tmp_path: Path, comment: bytes) -> None:
     """D14: Python imports a module with such a comment, and its bugs went unread."""
-    text = b"import torch\n" + comment + b"\n" + BUGGY.encode() + b"model = torch.nn.Linear(1, 1)\nmodel.eval\n"
+    text = (
+        b"import torch\n" + comment + b"\n" + BUGGY.encode() + b"model = torch.nn.Linear(1, 1)\nmodel.eval\n"
+    )
     (tmp_path / "odd.py").write_bytes(text)
     lines = check(tmp_path).stdout.splitlines()
     assert lines[0].startswith("odd.py:2:")

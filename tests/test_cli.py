@@ -540,7 +540,10 @@ def test_what_is_named_and_not_read_is_said(project: Path, ta_lint: Command) -> 
 
 def test_a_pattern_that_matches_no_file_is_named(project: Path, ta_lint: Command) -> None:
     """It was ignored silently. A run over a part of the project cannot know."""
-    settings(project, "select = ['TA401']\n[tool.ta.per-file-ignores]\n'trian.py' = ['TA401']\n'train.py' = ['TA700']")
+    settings(
+        project,
+        "select = ['TA401']\n[tool.ta.per-file-ignores]\n'trian.py' = ['TA401']\n'train.py' = ['TA700']",
+    )
     (project / "train.py").write_text("x = 1\n")
     assert ta_lint("check") == 0
     assert ta_lint.err == (
@@ -553,7 +556,7 @@ def test_a_pattern_that_matches_no_file_is_named(project: Path, ta_lint: Command
 def test_an_error_names_a_path_as_it_was_given(project: Path, ta_lint: Command) -> None:
     for path in ("no/where.json", f"{project}/no/where.json"):
         assert ta_lint("check", f"--output={path}") == 2
-        assert ta_lint.err.startswith(f"ta-lint: error: cannot write {path}: ")
+        assert f"ta-lint: error: cannot write {path}: " in ta_lint.err
 
 
 def test_settings_as_printed_can_be_copied(project: Path, ta_lint: Command) -> None:

@@ -153,11 +153,18 @@ class Config(NamedTuple):
                     found.update((rule, pattern) for rule in rules if rule not in found)
         return found
 
-
     def idle_ignores(self, paths: "Iterable[Path]") -> list[str]:
         """The patterns of `per-file-ignores` that match none of these files."""
-        names = [path.relative_to(self.directory).as_posix() for path in paths if path.is_relative_to(self.directory)]
-        return [pattern for pattern, spec, _ in _ignores(self.per_file_ignores) if not any(map(spec.exclude, names))]
+        names = [
+            path.relative_to(self.directory).as_posix()
+            for path in paths
+            if path.is_relative_to(self.directory)
+        ]
+        return [
+            pattern
+            for pattern, spec, _ in _ignores(self.per_file_ignores)
+            if not any(map(spec.exclude, names))
+        ]
 
 
 @cache

@@ -9,7 +9,9 @@ from ta_lint.core.errors import Unreadable, oneline
 LARGEST = 256 << 20  # bytes; a notebook with its outputs has some megabytes
 
 # A pipe that has no writer yet is opened at once, and no terminal becomes that of the process.
-_AT_ONCE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_AT_ONCE = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+)
 
 
 def read(path: "str | os.PathLike[str]", most: int | None = None) -> bytes:

@@ -191,7 +191,9 @@ def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str
         line, column, text, alone = directive.comment
         site = Site(source.path, line, column, line, column + len(text))
         if directive.whole_file and not alone:
-            message = "`ta: noqa` has no effect behind code: write `noqa`, or put it on its own line for the file"
+            message = (
+                "`ta: noqa` has no effect behind code: write `noqa`, or put it on its own line for the file"
+            )
             yield Finding(rule.id, message, rule.severity, site)
             continue
         unused = {

@@ -69,7 +69,12 @@ class Around:
         if path not in self._links:  # while the bytes are at hand
             lines = _lines(text)
             statements = self._statements[path] = list(_statements(lines))
-            seen = is_ours(text), statements, sorted({*_AT_THE_TOP.findall(lines)}), _OTHER.search(lines) is None
+            seen = (
+                is_ours(text),
+                statements,
+                sorted({*_AT_THE_TOP.findall(lines)}),
+                _OTHER.search(lines) is None,
+            )
             self._links[path] = digest_of(repr(seen).encode("utf-8", "surrogatepass"))
         return text
 

@@ -41,7 +41,9 @@ class Target(NamedTuple):
 _UNKNOWN = Target()
 
 
-def _on_behalf(method: Callable[Concatenate["Imports", str, P], T]) -> Callable[Concatenate["Imports", str, P], T]:
+def _on_behalf(
+    method: Callable[Concatenate["Imports", str, P], T],
+) -> Callable[Concatenate["Imports", str, P], T]:
     """A question that is asked for facts about the file that is its first argument."""
 
     @wraps(method)
@@ -62,7 +64,9 @@ class Imports:
         self._texts: dict[str, str] = {}  # those whose exports nobody has asked for yet
         self._exports: dict[str, Exports | None] = {}
         self._stars_of = Stars(layout, self.exports)
-        self._used: dict[str, set[Leaf | Answer]] = {}  # what answers come from, by the file on whose behalf they were asked
+        self._used: dict[
+            str, set[Leaf | Answer]
+        ] = {}  # what answers come from, by the file on whose behalf they were asked
         self._surfaces: dict[tuple[str, Callable[[bytes], frozenset[Any]]], str] = {}
         self._linted = ""
         self._asked: set[str] = set()  # the files on whose behalf was asked while this one is linted

@@ -63,7 +63,9 @@ class Trail:
 
     def __init__(self) -> None:
         self._known: dict[object, Answer] = {}
-        self._current: set[Leaf | Answer] | None = None  # what the question that is being answered has used so far
+        self._current: set[Leaf | Answer] | None = (
+            None  # what the question that is being answered has used so far
+        )
 
     def clear(self) -> None:
         """Forget all answers."""

@@ -38,7 +38,11 @@ def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, out
         done = report.fixed(outcome.fixed, outcome.fixed_files)
         if arguments.format in ("text", "concise"):
             aside = hidden_notes(arguments, settings, findings)
-            counts = report.summary(findings) if chosen.files or outcome.given is not None else "Nothing was checked.\n"
+            counts = (
+                report.summary(findings)
+                if chosen.files or outcome.given is not None
+                else "Nothing was checked.\n"
+            )
             text = f"{text}{done}{counts}{report.remedies(findings, fixes)}{aside}"
         elif stream is not sys.stderr or arguments.output is not None:  # a machine reads the report
             print(done, end="", file=sys.stderr)

@@ -48,7 +48,9 @@ class Program:
         self._parsed: dict[str, Parsed | None] = {}  # the least recently used first
         self._stamps: dict[str, Stamp | None] = {}
         self._room = _NODES_OF_A_FILE
-        self._unlinked: set[str] = set()  # the files whose names may have been looked up in a project that has changed since
+        self._unlinked: set[str] = (
+            set()
+        )  # the files whose names may have been looked up in a project that has changed since
         self._asked_for: set[str] = set()  # the files that the one to lint has asked for
         self._held: Parsed | None = None
 
@@ -60,7 +62,9 @@ class Program:
         if current is self._project:
             return
         self._project = current
-        for path in [path for path, stamp in self._stamps.items() if stamp is None or stamp_of(path) != stamp]:
+        for path in [
+            path for path, stamp in self._stamps.items() if stamp is None or stamp_of(path) != stamp
+        ]:
             del self._stamps[path]
             self._parsed.pop(path, None)
         self._unlinked = {*self._parsed}
@@ -123,7 +127,9 @@ class Program:
             except Unreadable:
                 self._parsed[path] = None
         found = self._linked(path)
-        if path not in self._asked_for:  # also where it was parsed for another one: what is found must not depend on that
+        if (
+            path not in self._asked_for
+        ):  # also where it was parsed for another one: what is found must not depend on that
             self._asked_for.add(path)
             self._room -= len(found.tree.nodes) if found is not None else 0
         if found is not None:
