@@ -294,7 +294,7 @@ class _Book:
         """The files whose content is not that of before."""
         changed: set[str] = set()
         for name, state in list(self.world.files.items()):
-            path = os.path.join(self._root, name)
+            path = _at(self._root, name)
             if state.stamp is not None and state.stamp == stamp_of(path):
                 continue
             content = _content(path)
@@ -312,7 +312,7 @@ class _Book:
         layout = project_of(file.root).layout
         changed: dict[str, set[str]] = {}
         for name, before in self.world.folders.items():
-            after = layout.listed(os.path.join(self._root, name) if name else self._root)
+            after = layout.listed(_at(self._root, name))
             if after != before:
                 self.world.folders[name] = after
                 changed[name] = changed_names(before, after)
@@ -327,7 +327,7 @@ class _Book:
         around = project_of(file.root).around
         any_links, surfaces = False, set()
         for name in texts:
-            path, state = os.path.join(self._root, name), self.world.files[name]
+            path, state = _at(self._root, name), self.world.files[name]
             links = around.links(path)
             any_links = any_links or links != state.links
             new = surface(path, file) if state.surface else ""
@@ -340,7 +340,7 @@ class _Book:
         """The files that other files import than before."""
         changed: set[str] = set()
         for name, before in self.world.importers.items():
-            after = _importers(os.path.join(self._root, name), file)
+            after = _importers(_at(self._root, name), file)
             if after != before:
                 self.world.importers[name] = after
                 changed.add(name)
@@ -389,12 +389,10 @@ def lint(file: "File") -> "tuple[list[Finding], Learned]":
     """The findings of a file, and what they depend on."""
     from ta_lint.engine import dependencies, lint_file
 
-    data: bytes | None = None
-    stamp = None
-    try:
-        data, stamp = read_with_stamp(file.location) if file.given is None else (file.given, None)
-    except Unreadable:
-        pass
+    data, stamp = file.given, None
+    if data is None:
+        with contextlib.suppress(Unreadable):
+            data, stamp = read_with_stamp(file.location)
     findings = lint_file(file._replace(given=data))
     project = project_of(file.root)
     if data is not None:
@@ -402,7 +400,7 @@ def lint(file: "File") -> "tuple[list[Finding], Learned]":
     found: dict[type, set[str]] = {kind: set() for kind in (Surface, Text, Name, Importers)}
     names: set[str] = set()
     for leaf in dependencies(file, data or b""):
-        found[type(leaf)].add(name_of(leaf[0], file.root))
+        found[type(leaf)].add(_named(leaf[0], file.root))
         if isinstance(leaf, Name):
             names.add(leaf.name)
     found[Surface] -= found[Text]
@@ -419,7 +417,7 @@ def _news(file: "File", context: Context) -> World:
     for name in context.seen:
         if ("surface", name) not in project.told:
             project.told.add(("surface", name))
-            path = os.path.join(file.root, name)
+            path = _at(file.root, name)
             news.files[name] = _state(project, path, surface(path, file))
     for path in project.around.contents.keys() - project.told:
         project.told.add(path)
@@ -427,11 +425,11 @@ def _news(file: "File", context: Context) -> World:
     for folder, names in project.layout.known():
         if ("folder", folder) not in project.told:
             project.told.add(("folder", folder))
-            news.folders[name_of(folder, file.root)] = names
+            news.folders[_named(folder, file.root)] = names
     for name in context.importers:
         if ("importers", name) not in project.told:
             project.told.add(("importers", name))
-            news.importers[name] = _importers(os.path.join(file.root, name), file)
+            news.importers[name] = _importers(_at(file.root, name), file)
     return news
 
 
@@ -447,6 +445,16 @@ def _importers(path: str, file: "File") -> str:
     names = sorted((name, names is None, sorted(names or ())) for name, names in naming.items())
     told = repr((names, using)).replace(file.root, "")
     return digest_of(told.encode("utf-8", "surrogatepass"))
+
+
+def _at(root: str, name: str) -> str:
+    """The path of what has a name, as `_named` gives it."""
+    return os.path.join(root, name) if name else root  # noqa: PTH118 - for thousands of files
+
+
+def _named(path: str, root: str) -> str:
+    """The name of a file or folder, empty for the root itself, so that a project can move with its cache."""
+    return name_of(path, root) if path != root else ""
 
 
 def _content(path: str) -> "Content":

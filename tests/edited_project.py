@@ -47,24 +47,24 @@ BODIES = (
     "class Base(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.scale = 2\n",
     "class Base:\n    def zero_grad(self):\n        pass\n",
     "class Base(torch.nn.Module):\n    def forward(self, x):\n        return x.softmax(1)\n",
-    "class Net(Base):\n    def __init__(self):\n        self.layer = torch.nn.Linear(2, 2)\n\n"
-    "    def forward(self, x):\n        return torch.softmax(self.layer(x), 1)\n",
-    "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.layers = [torch.nn.Linear(2, 2)]\n\n    def forward(self, x):\n        return self.layers[0](x)\n",
+    ("class Net(Base):\n    def __init__(self):\n        self.layer = torch.nn.Linear(2, 2)\n\n"
+    "    def forward(self, x):\n        return torch.softmax(self.layer(x), 1)\n"),
+    ("class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.layers = [torch.nn.Linear(2, 2)]\n\n    def forward(self, x):\n        return self.layers[0](x)\n"),
     "class Net(blocks.Base):\n    def __init__(self):\n        self.drop = torch.nn.Dropout()\n",
     "class Net(helpers.Base):\n    def forward(self, x):\n        return torch.sigmoid(self.net(x))\n",
-    "def fit(model, loader, optimizer):\n    for x, y in loader:\n        loss = torch.nn.functional.cross_entropy(model(x), y)\n"
-    "        loss.backward()\n        optimizer.step()\n",
-    "def fit(model, loader, optimizer):\n    model.eval()\n    for x, y in loader:\n        clear(optimizer)\n"
-    "        loss = model(x).sum()\n        step(loss, optimizer)\n",
-    "def fit(model, loader, optimizer):\n    for x, y in loader:\n        optimizer.zero_grad()\n"
-    "        loss = F.cross_entropy(model(x), y)\n        loss.backward()\n        optimizer.step()\n        total += loss\n",
+    ("def fit(model, loader, optimizer):\n    for x, y in loader:\n        loss = torch.nn.functional.cross_entropy(model(x), y)\n"
+    "        loss.backward()\n        optimizer.step()\n"),
+    ("def fit(model, loader, optimizer):\n    model.eval()\n    for x, y in loader:\n        clear(optimizer)\n"
+    "        loss = model(x).sum()\n        step(loss, optimizer)\n"),
+    ("def fit(model, loader, optimizer):\n    for x, y in loader:\n        optimizer.zero_grad()\n"
+    "        loss = F.cross_entropy(model(x), y)\n        loss.backward()\n        optimizer.step()\n        total += loss\n"),
     "def evaluate(model, loader):\n    model.eval()\n    return sum(model(x).sum() for x in loader)\n",
     "model = Net()\noptimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\nfit(model, loader, optimizer)\n",
     "model = models.Net()\nloss = torch.nn.CrossEntropyLoss()(model(x), y)\n",
     "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x in data:\n    step(model(x).sum(), optimizer)\n",
-    "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x in data:\n    clear(optimizer)\n"
-    "    helpers.step(model(x).sum(), optimizer)\n",
+    ("model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x in data:\n    clear(optimizer)\n"
+    "    helpers.step(model(x).sum(), optimizer)\n"),
     "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nfor x in data:\n    scheduler.step()\n    fit(model, x, optimizer)\n",
     "model = net.Net()\nfor epoch in range(3):\n    evaluate(model, loader)\n    fit(model, loader, optimizer)\n",
     "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # noqa: TA910\nprint(undefined, Base, Net)\n",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from edited_project import differences
 
-EDITS = 150  # benchmarks/warm.py makes 2,000
+EDITS = 150  # benchmarks/warm_and_cold.py makes 2,000
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

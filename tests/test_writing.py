@@ -63,7 +63,7 @@ def test_a_full_disk_leaves_the_old_file_under_all_its_names(file: Path, names: 
     other = file.with_name("other.py")
     if names == 2:
         os.link(file, other)
-    with no_room(), pytest.raises(UsageError, match="cannot write .*train.py: File too large"):
+    with no_room(), pytest.raises(UsageError, match=r"cannot write .*train\.py: File too large"):
         write_atomically(file, "new and longer")
     assert file.read_text() == "old"
     assert len(list(file.parent.iterdir())) == names

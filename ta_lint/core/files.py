@@ -37,10 +37,9 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False)
             return
         target = path.resolve()
         before = target.stat() if target.exists() else None
-        if before is None or before.st_nlink == 1 or target.is_dir():
-            if _replaced(target, data, before, private=private):
-                return
-        _overwrite(target, data)
+        alone = before is None or before.st_nlink == 1 or target.is_dir()
+        if not (alone and _replaced(target, data, before, private=private)):
+            _overwrite(target, data)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or oneline(error)}") from error
 
@@ -93,7 +92,7 @@ def _set_mode(descriptor: int, mode: int) -> None:
 
 def _nameless(folder: Path) -> int | None:
     """A new file without a name, which goes with this process; None where there is no such thing."""
-    if not (hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd")):
+    if not (hasattr(os, "O_TMPFILE") and Path("/proc/self/fd").is_dir()):
         return None
     try:
         return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)

@@ -23,7 +23,7 @@ def read(path: "str | os.PathLike[str]", most: int | None = None) -> bytes:
         Unreadable: it cannot be opened, with the operating system's reason, is not a regular file, or is too large.
     """
     try:
-        _check(os.stat(path), most)  # opening a device may do something
+        _check(os.stat(path), most)  # noqa: PTH116 - opening a device may do something
         descriptor = os.open(path, _AT_ONCE)
         try:
             left = _check(os.fstat(descriptor), most)
@@ -66,7 +66,7 @@ def read_with_stamp(path: "str | os.PathLike[str]") -> tuple[bytes, Stamp | None
 def stamp_of(path: "str | os.PathLike[str]") -> Stamp | None:
     """The stamp of a file; None if there is none."""
     try:
-        status = os.stat(path)
+        status = os.stat(path)  # noqa: PTH116 - for thousands of files
     except (OSError, ValueError):
         return None
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]

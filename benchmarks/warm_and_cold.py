@@ -1,6 +1,6 @@
 """Edit a small project at random, and compare what a warm run says with what a cold one says after each edit.
 
-    python benchmarks/warm.py --edits 2000 --seed 7
+    python benchmarks/warm_and_cold.py --edits 2000 --seed 7
 
 Exit status: 0; 1 if they ever differ.
 """
