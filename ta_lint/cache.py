@@ -29,7 +29,7 @@ from ta_lint.core.reading import Stamp, read, read_with_stamp, stamp_of
 from ta_lint.file import name_of
 from ta_lint.project.around import Content, digest_of
 from ta_lint.project.project import project_of
-from ta_lint.project.trail import Importers, Name, Surface, Text
+from ta_lint.project.trail import Importers, Name, Surface, WholeText
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config
@@ -397,14 +397,14 @@ def lint(file: "File") -> "tuple[list[Finding], Learned]":
     project = project_of(file.root)
     if data is not None:
         project.around.note(file.absolute, Content(digest_of(data), stamp))
-    found: dict[type, set[str]] = {kind: set() for kind in (Surface, Text, Name, Importers)}
+    found: dict[type, set[str]] = {kind: set() for kind in (Surface, WholeText, Name, Importers)}
     names: set[str] = set()
     for leaf in dependencies(file, data or b""):
         found[type(leaf)].add(_named(leaf[0], file.root))
         if isinstance(leaf, Name):
             names.add(leaf.name)
-    found[Surface] -= found[Text]
-    context = Context(*map(sorted, (found[Text], found[Surface], found[Name], names, found[Importers])))
+    found[Surface] -= found[WholeText]
+    context = Context(*map(sorted, (found[WholeText], found[Surface], found[Name], names, found[Importers])))
     return findings, Learned(context, _news(file, context), not project.around.changing)
 
 

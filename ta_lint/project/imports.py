@@ -12,7 +12,7 @@ from ta_lint.project.around import MOST_IMPORTERS, Around
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import PACKAGE, Layout
 from ta_lint.project.stars import Stars
-from ta_lint.project.trail import Answer, Leaf, Surface, Text, leaves
+from ta_lint.project.trail import Answer, Leaf, Surface, WholeText, leaves
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,8 +106,8 @@ class Imports:
         asking = self._asked if is_linted else {path}
         found = leaves(source for file in asking for source in self._used.get(file, ()))
         found.update(map(Surface, asking))
-        found.update(map(Text, self._read if is_linted else ()))
-        return found - {Surface(path), Text(path)}
+        found.update(map(WholeText, self._read if is_linted else ()))
+        return found - {Surface(path), WholeText(path)}
 
     def exports(self, path: str) -> Exports | None:
         """What a file binds at its top; None if it cannot be read or parsed."""
@@ -201,13 +201,13 @@ class Imports:
 
     def _has(self, path: str, words: tuple[str, ...]) -> bool:
         """Whether a file has one of these words."""
-        self._trail.add(Text(path))
+        self._trail.add(WholeText(path))
         return any(self._around.has(path, word) for word in words)
 
     @_on_behalf
     def calls(self, asking: str, path: str, name: str) -> bool:
         """Whether a file may call something of this name; it is `asking` that this says something about."""
-        self._trail.add(Text(path))
+        self._trail.add(WholeText(path))
         return self._around.calls(path, name)
 
     def _program(self, path: str) -> set[str] | None:

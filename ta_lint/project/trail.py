@@ -16,7 +16,7 @@ class Surface(NamedTuple):
     kind: str = "surface"
 
 
-class Text(NamedTuple):
+class WholeText(NamedTuple):
     """The whole text of a file counts."""
 
     path: str
@@ -42,7 +42,7 @@ class Importers(NamedTuple):
 
 
 ANY = "*"
-Leaf = Surface | Text | Name | Importers
+Leaf = Surface | WholeText | Name | Importers
 
 
 class Answer:
