@@ -2,10 +2,10 @@
 
 import os
 import re
+from _blake2 import blake2b  # `hashlib` loads OpenSSL, which takes longer than a run over a few files
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
