@@ -1,7 +1,7 @@
 """The cache: the findings of files that have not changed since.
 
-A folder with one cache file per set of settings; it holds a digest of the content and the findings of each linted file.
-Cache files are replaced and never edited, so no lock is needed: a reader sees the old one or the new one, a killed
+A folder with one cache file per set of settings. It holds the findings of each linted file, and the state of the disk that
+they all hold for: a look-up that found nothing depends on that as much as one that found something. Cache files are replaced and never edited, so no lock is needed: a reader sees the old one or the new one, a killed
 process leaves the old one, and if two processes write at once, some files may be linted again.
 
 Each cache file is named and signed with a key that only this user has, as a cloned repository may contain a forged one.
@@ -11,12 +11,11 @@ import contextlib
 import json
 import os
 import re
-import stat
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
 from hmac import compare_digest
 from importlib.util import find_spec
@@ -24,28 +23,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ta_lint import __version__
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.files import is_within
+from ta_lint.core.reading import Stamp, read, read_with_stamp, stamp_of
 from ta_lint.file import name_of
+from ta_lint.project.around import Content, digest_of
+from ta_lint.project.project import project_of
+from ta_lint.project.trail import Importers, Name, Surface, WholeText
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config
     from ta_lint.core.finding import Finding, Site
     from ta_lint.file import File
+    from ta_lint.project.project import Project
 
 FOLDER = ".ta_cache"
 
 _DAYS_KEPT = 30  # since the last lookup of a file
-_BYTES_KEPT = 64 << 20  # per cache folder; 4,000 linted files take 1 MB
+_BYTES_KEPT = 64 << 20  # per cache folder; a linted file takes 2 KB
 _ENTRIES_KEPT = 100_000  # per set of settings
 _SECONDS_BETWEEN_WRITES = 2.0
 
 _LEAST_KEY = 32  # characters of TA_CACHE_KEY: the cache lets an attacker test guesses
 
-# How much older than the time of reading a file must be for its timestamp to show the next change: FAT counts in 2 s.
-_SETTLED_NS = 2_000_000_000
-
 _MAGIC = b"ta-lint cache "
-_HEAD = _MAGIC + b"3 "
+_HEAD = _MAGIC + b"4 "
 _NAME = re.compile(r"findings-[0-9a-f]{32}\.json")
 _LEFT_OVER = re.compile(rf"\.{_NAME.pattern}\.[0-9a-f]{{8}}")  # by a killed process
 _TAG = """\
@@ -62,40 +64,82 @@ _NOT_DECISIVE = frozenset(
 # Environment variables of pyflakes, which implements TA910 and TA911.
 _VARIABLES = ("PYFLAKES_BUILTINS", "PYFLAKES_DOCTEST", "PYFLAKES_ERROR_UNKNOWN")
 
-_Stamp = list[int]
 
+class FileState(NamedTuple):
+    """What is known of a file: its content, and what others see of it.
 
-class FileContent(NamedTuple):
-    """A digest of a file's content and the `stat` that shows, without reading the file, that it is unchanged.
-
-    The stamp is None if the file was written just before: it would not show a change in the same tick of the clock.
+    `links` decides which files it imports (`Around.links`), and `surface` is what others see of it without its text
+    (`engine.surface`), empty if no result depends on that.
     """
 
     digest: str
-    stamp: _Stamp | None
+    stamp: Stamp | None
+    links: str
+    surface: str
+
+
+class World(NamedTuple):
+    """The state of the disk that all entries of a cache file hold for.
+
+    It has every file, folder and list of importers that a look-up in the project went through, by name.
+    """
+
+    files: dict[str, FileState]
+    folders: dict[str, dict[str, bool]]
+    importers: dict[str, str]
+
+    def agrees(self, other: "World") -> bool:
+        """Whether both are of one state, as far as they are about the same."""
+        files = self.files.keys() & other.files.keys()
+        return (
+            all(self.files[name].digest == other.files[name].digest for name in files)
+            and all(
+                self.folders[name] == other.folders[name]
+                for name in self.folders.keys() & other.folders.keys()
+            )
+            and all(
+                self.importers[name] == other.importers[name]
+                for name in self.importers.keys() & other.importers.keys()
+            )
+        )
+
+    def update(self, other: "World") -> None:
+        """Add what the other knows; a surface that it does not know stays."""
+        for name, state in other.files.items():
+            known = self.files.get(name)
+            if known is not None and known.digest == state.digest and not state.surface:
+                state = state._replace(surface=known.surface)
+            self.files[name] = state
+        self.folders.update(other.folders)
+        self.importers.update(other.importers)
 
 
 class Context(NamedTuple):
-    """What else the findings of a file depend on, by the names of other files of the project.
+    """What the findings of a file depend on besides its own text, by names in the project.
 
-    Of the files in `read` the text counts, of those in `seen` only the surface (`engine.surface`). `state` is a digest of the
-    text of all, `outline` one of the text of the former and of the surfaces of the latter. A new importer of a file in `asked` may
-    change the findings. `surface` is that of the file itself; empty if it is not known.
+    Of the files in `read` the text counts, of those in `seen` the surface, of those in `importers` which files import them. Of
+    each of the `folders` it counts whether it has these `names` (`trail.Name`): a module that is not there may appear.
     """
 
     read: list[str]
     seen: list[str]
-    state: str
-    outline: str
-    asked: list[str]
-    surface: str
+    folders: list[str]
+    names: list[str]
+    importers: list[str]
+
+
+class Learned(NamedTuple):
+    """What the linting of a file shows besides its findings; `world` is what this process did not tell before."""
+
+    context: Context
+    world: World
+    is_steady: bool
+    """Whether no file was seen to change meanwhile."""
 
 
 class _CacheEntry(NamedTuple):
     """The cached result of a linted file; `day` is that of the last lookup."""
 
-    digest: str
-    stamp: _Stamp | None
     day: int
     findings: list[Any]
     context: Context
@@ -127,100 +171,48 @@ class Cache:
         self._book_of: dict[int, tuple[Config, _Book]] = {}
         self._written = time.monotonic()
         self._pause = _SECONDS_BETWEEN_WRITES
-        self._digests: dict[str, str] = {}  # of the files of this run, by name
-        self._surfaces: dict[str, str] = {}
 
     def find(self, files: "list[File]") -> "tuple[list[tuple[File, list[Finding]]], list[File]]":
-        """The files with known findings, in their current state and that of the files they depend on, and the others."""
-        self._digests.clear()
-        self._surfaces.clear()
-        current = {file.name: (file, entry) for file in files if (entry := self._current(file)) is not None}
-        self._digests.update({name: entry.digest for name, (_, entry) in current.items()})
-        self._surfaces.update({name: entry.context.surface for name, (_, entry) in current.items()})
-        changed = [file for file in files if file.name not in current]
-        importers = self._importers_among(changed) if current and changed else {}
-        known = []
-        for file, entry in current.values():
-            findings = _findings(entry, file) if self._stands(entry, file, importers) else None
-            if findings is None:
+        """The files with known findings, in their current state and that of all that they depend on, and the others."""
+        known: list[tuple[File, list[Finding]]] = []
+        changed: list[File] = []
+        current: set[int] = set()
+        for file in files:
+            book = self._book_for(file)
+            if book is not None and id(book) not in current:
+                book.bring_up_to_date(file)
+                current.add(id(book))
+            entry = book.entries.get(file.name) if book is not None else None
+            findings = _findings(entry, file) if entry is not None else None
+            if book is None or entry is None or findings is None:
                 changed.append(file)
-            else:
-                known.append((file, findings))
+                continue
+            if entry.day != self._today:
+                book.keep(file.name, entry._replace(day=self._today))
+            known.append((file, findings))
         return known, changed
 
-    def _importers_among(self, changed: "list[File]") -> dict[str, set[str]]:
-        """The changed files that may import other files than before, by the name of each that they import."""
-        from ta_lint.engine import affected
+    def keep(self, file: "File", findings: "list[Finding]", learned: Learned) -> None:
+        """Add what the linting of a file has shown; entries are written from time to time, and finally by `close`.
 
-        found: dict[str, set[str]] = {}
-        for file in changed:
-            known = self._book(file.config).entries.get(file.name)
-            if known is None or known.context.surface != self._surface(file.name, file):
-                for path in affected(file):
-                    found.setdefault(name_of(path, file.root), set()).add(file.name)
-        return found
-
-    def _stands(self, entry: _CacheEntry, file: "File", importers: dict[str, set[str]]) -> bool:
-        """Whether what an entry depends on is unchanged, and nothing new imports the files whose importers matter."""
-        read, seen, state, outline, asked, _ = entry.context
-        if any(importers.get(name, set()).difference(read, seen) for name in asked):
-            return False
-        if not (read or seen):
-            return True
-        texts = [self._digest_of(name, file) for name in read]
-        if state == _joined(texts + [self._digest_of(name, file) for name in seen]):
-            return True
-        return outline == _joined(texts + [self._surface(name, file) for name in seen])
-
-    def _digest_of(self, name: str, file: "File") -> str:
-        """The digest of a file beside another."""
-        if name not in self._digests:
-            self._digests[name] = _digest_on_disk(os.path.join(file.root, name))  # noqa: PTH118
-        return self._digests[name]
-
-    def _surface(self, name: str, file: "File") -> str:
-        """The surface of a file beside another; see `engine.surface`."""
-        if not self._surfaces.get(name):
-            from ta_lint.engine import surface
-
-            self._surfaces[name] = surface(os.path.join(file.root, name), file)  # noqa: PTH118
-        return self._surfaces[name]
-
-    def _current(self, file: "File") -> _CacheEntry | None:
-        """The entry of a file if its own content is unchanged."""
-        if not self._key or file.given is not None:
-            return None
-        book = self._book(file.config)
-        entry = book.entries.get(file.name)
-        if entry is None:
-            return None
-        try:
-            stamp: _Stamp | None = _stamp(os.stat(file.location))  # noqa: PTH116 - for thousands of files
-        except OSError:
-            return None
-        if entry.stamp != stamp:
-            content = _read(file)[1]
-            if content is None or content.digest != entry.digest:
-                return None
-            stamp = content.stamp
-        if (entry.stamp, entry.day) != (stamp, self._today):
-            entry = book.keep(file.name, entry._replace(stamp=stamp, day=self._today))
-        return entry
-
-    def keep(
-        self, file: "File", findings: "list[Finding]", content: FileContent | None, context: Context
-    ) -> None:
-        """Add the findings for this content of a file; entries are written from time to time, and finally by `close`.
-
-        The crash of a check is not kept: memory may have been short.
+        The crash of a check is not kept: memory may have been short. Nor is why a file cannot be read.
         """
-        crashed = any(found.rule == "TA000" for found in findings)
-        if content is None or crashed or not self._key or not _are_of(file, findings):
+        book = self._book_for(file)
+        if book is None:
             return
-        entry = _CacheEntry(content.digest, content.stamp, self._today, [*map(asdict, findings)], context)
-        self._book(file.config).keep(file.name, entry)
+        book.learn(learned)
+        crashed = any(found.rule == "TA000" for found in findings)
+        state = book.world.files.get(file.name)
+        if state is not None and state.digest and not crashed and _are_of(file, findings):
+            book.keep(file.name, _CacheEntry(self._today, [*map(asdict, findings)], learned.context))
         if time.monotonic() - self._written > self._pause:
             self._write()
+
+    def _book_for(self, file: "File") -> "_Book | None":
+        """The book that has the findings of a file; None if they are not kept."""
+        if not self._key or file.given is not None or file.root != str(self._root):
+            return None
+        return self._book(file.config)
 
     def close(self) -> None:
         """Write what is not yet written, and drop what has not been used for a long time."""
@@ -233,7 +225,7 @@ class Cache:
         if known is None:
             name = f"findings-{_digest(_decisive(config, self._root, self.folder), self._key)}.json"
             if name not in self._books:
-                self._books[name] = _Book(self.folder / name, self._key)
+                self._books[name] = _Book(self.folder / name, self._key, self._root)
             known = (config, self._books[name])  # holds the config, so that its id stays unique
             self._book_of[id(config)] = known
         return known[1]
@@ -241,7 +233,7 @@ class Cache:
     def _write(self) -> bool:
         """Write every changed book; return whether any was written."""
         began = time.monotonic()
-        changed = [book for book in self._books.values() if book.fresh]
+        changed = [book for book in self._books.values() if book.is_fresh]
         if not changed or self.problem:
             return False
         try:
@@ -257,52 +249,131 @@ class Cache:
 
 
 class _Book:
-    """The entries for one set of settings, by file name; `fresh` are those not yet in the cache file."""
+    """The entries for one set of settings, by file name, which all hold for one state of the disk.
 
-    def __init__(self, path: Path, key: bytes) -> None:
+    `is_fresh` says that something is not yet in the cache file.
+    """
+
+    def __init__(self, path: Path, key: bytes, root: Path) -> None:
         self.path = path
         self._key = key
-        self.fresh: dict[str, _CacheEntry] = {}
-        self._seen: _Stamp | None = None
-        self.entries: dict[str, _CacheEntry] = {}
-        self._read()
+        self._root = str(root)
+        self._is_steady = True
+        self.is_fresh = False
+        self.world, self.entries = self._read()
 
-    def keep(self, name: str, entry: _CacheEntry) -> _CacheEntry:
-        self.entries[name] = self.fresh[name] = entry
-        return entry
+    def keep(self, name: str, entry: _CacheEntry) -> None:
+        self.entries[name] = entry
+        self.is_fresh = True
+
+    def learn(self, learned: Learned) -> None:
+        """Add to the state of the disk what a process has seen of it, unless it changes meanwhile: then nothing is written."""
+        self._is_steady = self._is_steady and learned.is_steady and self.world.agrees(learned.world)
+        self.world.update(learned.world)
+
+    def bring_up_to_date(self, file: "File") -> None:
+        """Look at the disk, and drop the entries that what has changed there may change; `file` is one of these settings."""
+        texts, folders = self._changed_texts(), self._changed_folders(file)
+        if not (texts or folders):
+            return
+        self.is_fresh = True
+        links, surfaces = self._changed_surfaces(texts, file)
+        importers = self._changed_importers(file) if links or folders else set()
+        for name, entry in list(self.entries.items()):
+            read, seen, looked_into, names, asked = entry.context
+            if (
+                name in texts
+                or not texts.isdisjoint(read)
+                or not surfaces.isdisjoint(seen)
+                or not importers.isdisjoint(asked)
+                or any(not folders[folder].isdisjoint(names) for folder in folders.keys() & {*looked_into})
+            ):
+                del self.entries[name]
+
+    def _changed_texts(self) -> set[str]:
+        """The files whose content is not that of before."""
+        changed: set[str] = set()
+        for name, state in list(self.world.files.items()):
+            path = _at(self._root, name)
+            if state.stamp is not None and state.stamp == stamp_of(path):
+                continue
+            content = _content(path)
+            if content.digest != state.digest:
+                changed.add(name)
+            if (content.digest, content.stamp) != (state.digest, state.stamp):
+                self.world.files[name] = state._replace(digest=content.digest, stamp=content.stamp)
+                self.is_fresh = True
+        return changed
+
+    def _changed_folders(self, file: "File") -> dict[str, set[str]]:
+        """The folders in which a look-up may find another module than before, or one more, with the names of these."""
+        from ta_lint.project.layout import changed_names
+
+        layout = project_of(file.root).layout
+        changed: dict[str, set[str]] = {}
+        for name, before in self.world.folders.items():
+            after = layout.listed(_at(self._root, name))
+            if after != before:
+                self.world.folders[name] = after
+                changed[name] = changed_names(before, after)
+        return changed
+
+    def _changed_surfaces(self, texts: set[str], file: "File") -> tuple[bool, set[str]]:
+        """Whether one of these files imports other files than before, and those of them of which others see something new."""
+        if not texts:
+            return False, set()
+        from ta_lint.engine import surface
+
+        around = project_of(file.root).around
+        any_links, surfaces = False, set()
+        for name in texts:
+            path, state = _at(self._root, name), self.world.files[name]
+            links = around.links(path)
+            any_links = any_links or links != state.links
+            new = surface(path, file) if state.surface else ""
+            if new != state.surface:
+                surfaces.add(name)
+            self.world.files[name] = state._replace(links=links, surface=new)
+        return any_links, surfaces
+
+    def _changed_importers(self, file: "File") -> set[str]:
+        """The files that other files import than before."""
+        changed: set[str] = set()
+        for name, before in self.world.importers.items():
+            after = _importers(_at(self._root, name), file)
+            if after != before:
+                self.world.importers[name] = after
+                changed.add(name)
+        return changed
 
     def save(self, today: int) -> None:
-        """Replace the cache file by one with the fresh entries and those that other processes have added meanwhile.
+        """Replace the cache file by one that also has what other processes have added meanwhile, if they saw the same disk.
 
         Raises:
             OSError: the file cannot be written; it is then unchanged.
         """
-        self._read()
+        if not self._is_steady:
+            return
+        world, entries = self._read()
+        if self.world.agrees(world):
+            world.update(self.world)
+            self.world, self.entries = world, {**entries, **self.entries}
         kept = {name: entry for name, entry in self.entries.items() if entry.day >= today - _DAYS_KEPT}
         if len(kept) > _ENTRIES_KEPT:
             latest = sorted(kept, key=lambda name: kept[name].day, reverse=True)
             kept = {name: kept[name] for name in latest[:_ENTRIES_KEPT]}
-        body = json.dumps(kept, separators=(",", ":"), check_circular=False).encode()
+        body = json.dumps([*self.world, kept], separators=(",", ":"), check_circular=False).encode()
         _replace(self.path, self._head(body) + b"\n" + body)
-        self.entries, self.fresh = kept, {}
-        self._seen = _stamp(self.path.stat())
+        self.entries, self.is_fresh = kept, False
 
-    def _read(self) -> None:
-        """Read the cache file unless it is unchanged since the last read; the fresh entries stay."""
+    def _read(self) -> tuple[World, dict[str, _CacheEntry]]:
+        """What is in the cache file; nothing if it is not ours."""
+        nothing = World({}, {}, {}), dict[str, _CacheEntry]()
         try:
-            status = self.path.stat()
-            if (
-                _stamp(status) == self._seen
-                or not stat.S_ISREG(status.st_mode)
-                or status.st_size > _BYTES_KEPT
-            ):
-                return
-            head, _, body = self.path.read_bytes().partition(b"\n")
-        except OSError:
-            return
-        self._seen = _stamp(status)
-        if compare_digest(head, self._head(body)):
-            self.entries = {**_parsed(body), **self.fresh}
+            head, _, body = read(self.path, _BYTES_KEPT).partition(b"\n")
+        except Unreadable:
+            return nothing
+        return _parsed(body) or nothing if compare_digest(head, self._head(body)) else nothing
 
     def _head(self, body: bytes) -> bytes:
         """The first line of the cache file; it also signs the name, so that a file for other settings does not pass."""
@@ -314,42 +385,84 @@ def cache_folder(config: "Config", root: Path) -> Path:
     return config.cache_dir.absolute() if config.cache_dir is not None else root / FOLDER
 
 
-def lint(file: "File") -> "tuple[list[Finding], FileContent | None, Context]":
-    """The findings of a file, its content, and what else they depend on; None for a content that cannot be cached."""
-    from ta_lint.engine import dependencies, lint_file, surface
+def lint(file: "File") -> "tuple[list[Finding], Learned]":
+    """The findings of a file, and what they depend on."""
+    from ta_lint.engine import dependencies, lint_file
 
-    data, content = _read(file)
+    data, stamp = file.given, None
+    if data is None:
+        with contextlib.suppress(Unreadable):
+            data, stamp = read_with_stamp(file.location)
     findings = lint_file(file._replace(given=data))
-    read, seen, asked = map(sorted, dependencies(file, data or b""))
-    texts = [_digest_on_disk(path) for path in read]
-    state = _joined(texts + [_digest_on_disk(path) for path in seen])
-    outline = _joined(texts + [surface(path, file) for path in seen])
-    names = [[name_of(path, file.root) for path in paths] for paths in (read, seen, asked)]
-    own = surface(file.absolute, file) if read or seen else ""
-    return findings, content, Context(names[0], names[1], state, outline, names[2], own)
+    project = project_of(file.root)
+    if data is not None:
+        project.around.note(file.absolute, Content(digest_of(data), stamp))
+    found: dict[type, set[str]] = {kind: set() for kind in (Surface, WholeText, Name, Importers)}
+    names: set[str] = set()
+    for leaf in dependencies(file, data or b""):
+        found[type(leaf)].add(_named(leaf[0], file.root))
+        if isinstance(leaf, Name):
+            names.add(leaf.name)
+    found[Surface] -= found[WholeText]
+    context = Context(*map(sorted, (found[WholeText], found[Surface], found[Name], names, found[Importers])))
+    return findings, Learned(context, _news(file, context), not project.around.changing)
 
 
-def _joined(digests: list[str]) -> str:
-    return _digest(" ".join(digests).encode())
+def _news(file: "File", context: Context) -> World:
+    """What this process has seen of the disk and not told before."""
+    from ta_lint.engine import surface
+
+    project = project_of(file.root)
+    news = World({}, {}, {})
+    for name in context.seen:
+        if ("surface", name) not in project.told:
+            project.told.add(("surface", name))
+            path = _at(file.root, name)
+            news.files[name] = _state(project, path, surface(path, file))
+    for path in project.around.contents.keys() - project.told:
+        project.told.add(path)
+        news.files.setdefault(name_of(path, file.root), _state(project, path, ""))
+    for folder, names in project.layout.known():
+        if ("folder", folder) not in project.told:
+            project.told.add(("folder", folder))
+            news.folders[_named(folder, file.root)] = names
+    for name in context.importers:
+        if ("importers", name) not in project.told:
+            project.told.add(("importers", name))
+            news.importers[name] = _importers(_at(file.root, name), file)
+    return news
 
 
-def _digest_on_disk(path: str) -> str:
-    """The digest of a file's content; empty if it cannot be read."""
+def _state(project: "Project", path: str, surface: str) -> FileState:
+    links = project.around.links(path)
+    return FileState(*project.around.contents[path], links, surface)
+
+
+def _importers(path: str, file: "File") -> str:
+    """A digest of which files import one."""
+    project = project_of(file.root)
+    naming, using = project.around.imported_by(path)
+    names = sorted((name, names is None, sorted(names or ())) for name, names in naming.items())
+    told = repr((names, using)).replace(file.root, "")
+    return digest_of(told.encode("utf-8", "surrogatepass"))
+
+
+def _at(root: str, name: str) -> str:
+    """The path of what has a name, as `_named` gives it."""
+    return os.path.join(root, name) if name else root  # noqa: PTH118 - for thousands of files
+
+
+def _named(path: str, root: str) -> str:
+    """The name of a file or folder, empty for the root itself, so that a project can move with its cache."""
+    return name_of(path, root) if path != root else ""
+
+
+def _content(path: str) -> "Content":
     try:
-        status = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return ""
-    return _digest_of(path, (status.st_size, status.st_mtime_ns, status.st_ino))
-
-
-@lru_cache(4096)
-def _digest_of(path: str, _: tuple[int, int, int]) -> str:
-    """The digest of a file, read once for each of its states."""
-    try:
-        with open(path, "rb") as stream:  # noqa: PTH123
-            return _digest(stream.read())
-    except OSError:
-        return ""
+        data, stamp = read_with_stamp(path)
+    except Unreadable:
+        return Content("", None)
+    return Content(digest_of(data), stamp)
 
 
 def caches(top: Path) -> Iterator[Path]:
@@ -397,39 +510,17 @@ def _is_own(entry: "os.DirEntry[str]") -> bool:
     if not left_over and _NAME.fullmatch(entry.name) is None:
         return False
     try:
-        with open(entry.path, "rb") as stream:  # noqa: PTH123
-            head = stream.read(len(_MAGIC))
-    except OSError:
+        head = read(entry.path, len(_MAGIC))
+    except Unreadable:
         return False
     return head == _MAGIC or (left_over and head == b"")
 
 
 def _holds(path: Path, text: str) -> bool:
     try:
-        return path.is_file() and path.read_text(encoding="utf-8") == text
-    except (OSError, UnicodeDecodeError):
+        return read(path) == text.encode()
+    except Unreadable:
         return False
-
-
-def _read(file: "File") -> tuple[bytes | None, FileContent | None]:
-    """The bytes of a file and its content on disk; None for what cannot be read or is not on disk."""
-    if file.given is not None:
-        return file.given, None
-    now = time.time_ns()
-    try:
-        status = os.stat(file.location)  # noqa: PTH116
-        if not stat.S_ISREG(status.st_mode):
-            return None, None
-        with open(file.location, "rb") as stream:  # noqa: PTH123
-            data = stream.read()
-    except OSError:
-        return None, None
-    settled = max(status.st_mtime_ns, status.st_ctime_ns) < now - _SETTLED_NS
-    return data, FileContent(_digest(data), _stamp(status) if settled else None)
-
-
-def _stamp(status: os.stat_result) -> _Stamp:
-    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
 
 
 def _digest(data: bytes, key: bytes = b"") -> str:
@@ -484,16 +575,20 @@ def _are_of(file: "File", findings: "list[Finding]") -> bool:
     return all(found.site.path == file.name for found in findings)
 
 
-def _parsed(body: bytes) -> dict[str, _CacheEntry]:
-    """The entries of a cache file; empty if they do not have our format."""
+def _parsed(body: bytes) -> tuple[World, dict[str, _CacheEntry]] | None:
+    """The content of a cache file; None if it does not have our format."""
     try:
+        files, folders, importers, found = json.loads(body)
+        world = World(
+            {name: FileState(*state) for name, state in files.items()}, dict(folders), dict(importers)
+        )
         entries = {
-            name: _CacheEntry(digest, stamp, day, findings, Context(*context))
-            for name, (digest, stamp, day, findings, context) in json.loads(body).items()
+            name: _CacheEntry(day, findings, Context(*context))
+            for name, (day, findings, context) in found.items()
         }
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return {}
-    return entries if all(isinstance(entry.day, int) for entry in entries.values()) else {}
+        return None
+    return (world, entries) if all(isinstance(entry.day, int) for entry in entries.values()) else None
 
 
 def _decisive(config: "Config", root: Path, folder: Path) -> bytes:

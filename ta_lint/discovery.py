@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from ta_lint.core.config import Config, Configs
 from ta_lint.core.dependencies import is_listed_in
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import Unreadable, UsageError
 from ta_lint.core.patterns import Patterns, is_pattern
+from ta_lint.core.reading import read
 from ta_lint.core.settings import FILES
 from ta_lint.file import File, below, name_of
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
+_OF_PYTHON = (*SUFFIXES, ".pyw", "")  # a script needs no suffix
 
 _RESOURCES = "._"  # of macOS: `._train.py` holds what the file system of `train.py` cannot
 _IGNORE = ".gitignore"
@@ -24,7 +26,7 @@ _SETTINGS = frozenset(FILES)
 def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path") -> list[File]:
     """The files to lint, sorted by name, each once.
 
-    A file given by name is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, but not
+    A file given by name, if that may be one of Python, is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, but not
     what they exclude inside it. With `force-exclude`, `exclude` applies to both.
 
     Raises:
@@ -36,6 +38,8 @@ def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path"
         path = os.path.abspath(given)  # keeps symbolic links
         if os.path.isdir(path):
             files = _walk(path, configs, top)
+        elif _exists(path) and not may_be_python(path):
+            continue
         elif _exists(path):
             config = configs.of_directory(os.path.dirname(path))
             files = iter(() if _is_excluded(path, config) else [(path, config)])
@@ -45,6 +49,11 @@ def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path"
             if file not in found:
                 found[file] = File(file, name_of(file, top), config)
     return sorted(found.values(), key=lambda file: file.name)
+
+
+def may_be_python(path: "str | Path") -> bool:
+    """Whether the name of a file may be that of a Python file or of a notebook."""
+    return os.path.splitext(path)[1] in _OF_PYTHON
 
 
 def named(name: "str | Path", data: bytes, configs: Configs, root: "str | Path") -> list[File]:
@@ -144,10 +153,10 @@ def _ignores_above(top: str, root: str) -> list[tuple[str, Patterns]]:
 
 def _ignore_file(folder: str) -> list[tuple[str, Patterns]]:
     try:
-        with open(os.path.join(folder, _IGNORE), encoding="utf-8-sig", errors="replace") as file:
-            lines = file.read().split("\n")
-    except OSError:
+        text = read(os.path.join(folder, _IGNORE)).decode("utf-8-sig", "replace")
+    except Unreadable:
         return []
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     try:
         return [(folder, Patterns(lines))]
     except ValueError:  # git ignores lines that are no pattern

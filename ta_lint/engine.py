@@ -19,10 +19,12 @@ from ta_lint.core.finding import Applicability, Finding, Fix, Related, Severity,
 from ta_lint.core.fingerprint import named
 from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours, may_be_ours
-from ta_lint.core.source import NOTEBOOK, Source, read, source_of
+from ta_lint.core.reading import read
+from ta_lint.core.source import NOTEBOOK, Source, source_of
 from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
 from ta_lint.project.project import project_of
+from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
 if TYPE_CHECKING:
     from ta_lint.facts import FileFacts, Suspicion
@@ -50,23 +52,14 @@ def lint_file(file: File) -> list[Finding]:
     return lint(file, data)
 
 
-class Dependencies(NamedTuple):
-    """What the findings of a file depend on besides its content, by the paths of other files of the project."""
-
-    read: set[str]
-    """The files whose text facts may have been taken from."""
-    seen: set[str]
-    """The files of which only the surface counts; see `surface`."""
-    asked: set[str]
-    """The files of which importers were looked for: a new importer may change the findings."""
-
-
-def dependencies(file: File, data: bytes) -> Dependencies:
-    """What the findings of a file with this content depend on, once it was linted."""
+def dependencies(file: File, data: bytes) -> set[Leaf]:
+    """What the findings of a file with this content depend on besides that, once it was linted."""
     project = project_of(file.root)
-    read, seen, asked = project.imports.used(file.absolute)
-    around = project.around.files(file.absolute, searchable(data))
-    return Dependencies(read, seen.union(around) - read, {*asked, file.absolute})
+    sources: set[Leaf | Answer] = set()
+    with project.layout.trail.into(sources):
+        around = project.around.files(file.absolute, searchable(data))
+    sources.update(map(Surface, around))
+    return (leaves(sources) | project.imports.used(file.absolute)) - {Surface(file.absolute)}
 
 
 def surface(path: str, file: File) -> str:
@@ -77,18 +70,11 @@ def surface(path: str, file: File) -> str:
     return project_of(file.root).imports.surface(path, checks.words_around(file.config.rules))
 
 
-def affected(file: File) -> set[str]:
-    """The other files of the project whose findings may depend on a file because it imports them."""
-    project = project_of(file.root)
-    named = map(project.layout.file, project.around.imports(file.absolute))
-    return {*filter(None, named), *project.imports.imported_files(file.absolute)}
-
-
 def contents(file: File) -> bytes:
     """The bytes of a file.
 
     Raises:
-        Unreadable: as for `core.source.read`.
+        Unreadable: as for `core.reading.read`.
     """
     return file.given if file.given is not None else read(file.location)
 
@@ -148,8 +134,7 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
             findings = list(_check(source, _wanted(text, file), file))
-            if source.notebook is not None:
-                findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
+            findings += [_unread(refusal, file) for refusal in source.refusals]
     except Unreadable as error:
         findings = [_unread(error, file)]
     if not (findings or own_suppression):  # looking for comments of other linters costs as much as a parse

@@ -5,7 +5,9 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ta_lint.core import libraries
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.letters import searchable
+from ta_lint.core.reading import read
 from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
@@ -109,11 +111,8 @@ def _may_hold_a_finding(file: File) -> bool:
     if not file.gated or file.given is not None:
         return True
     try:
-        if not os.path.isfile(file.location):  # reading a pipe could block forever
-            return True
-        with open(file.location, "rb") as stream:
-            data = stream.read()
-    except OSError:
+        data = read(file.location)
+    except Unreadable:
         return True
     text = searchable(data)
     is_ours = libraries.may_be_ours if file.name.endswith(".ipynb") else libraries.is_ours

@@ -7,11 +7,13 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 
 from ta_lint.core.errors import PASSING, Unreadable, UsageError
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, Severity, TextEdit
-from ta_lint.core.source import Source, bytes_of, read, source_of
+from ta_lint.core.reading import read
+from ta_lint.core.source import Source, bytes_of, source_of
 from ta_lint.core.suppress import silenced
 from ta_lint.engine import contents, crashed, examine, lint, lint_file, located
 from ta_lint.file import File
@@ -153,7 +155,7 @@ def save(fixed: Fixed) -> None:
         raise UsageError(f"cannot write {display(path)}: it has changed since it was read")
     if not os.access(path, os.W_OK):
         raise UsageError(f"cannot write {display(path)}: it is read-only")
-    write_atomically(path, fixed.after)
+    write_atomically(Path(display(path)), fixed.after)
 
 
 def _key(finding: Finding) -> str:

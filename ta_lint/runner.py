@@ -47,8 +47,8 @@ def lint_files(
     known, unknown = cache.find(files)
     yield from known
     try:
-        for file, (found, content, context) in _each(lint, unknown, jobs):
-            cache.keep(file, found, content, context)
+        for file, (found, learned) in _each(lint, unknown, jobs):
+            cache.keep(file, found, learned)
             yield file, found
     finally:
         cache.close()

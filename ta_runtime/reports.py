@@ -17,7 +17,8 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import Unreadable, UsageError, oneline
 from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
-from ta_lint.core.source import Source, decode, read
+from ta_lint.core.reading import read
+from ta_lint.core.source import Source, decode
 from ta_lint.core.terminal import wants_color
 from ta_runtime import ranks
 from ta_runtime.storage import Place, Remote, located, replace, shown

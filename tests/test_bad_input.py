@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 BUGGY = "import torch\noptimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
 
 
@@ -236,6 +238,71 @@ def test_a_named_pipe_is_not_waited_for(folder: Path) -> None:
     ran = check(folder)
     assert "pipe.py:1:1: TA001 error: not a regular file" in ran.stdout
     assert "good.py:2:13: TA401" in ran.stdout
+
+
+ENDLESS = {
+    "a pipe": os.mkfifo,
+    "the log of the kernel": lambda path: path.symlink_to("/proc/kmsg"),
+    "zeros": lambda path: path.symlink_to("/dev/zero"),
+    "a terminal": lambda path: path.symlink_to("/dev/tty"),
+    "a file of the kernel": lambda path: path.symlink_to("/proc/self/pagemap"),
+    "what is 8 GB large": lambda path: (path.touch(), os.truncate(path, 8 << 30)),
+}
+PLACES = (
+    "train.py", "model.ipynb", "requirements.txt", "requirements/base.txt", "README.md", "setup.cfg", "setup.py", ".gitignore",
+    "environment.yml", "pkg/__init__.py", "helpers.py",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("endless", ENDLESS)
+def test_nothing_that_lies_in_a_folder_is_waited_for(folder: Path, endless: str) -> None:
+    """D10: a link to `/proc/kmsg` blocked for ever, as it is a regular file; any file that a run reads may be one."""
+    (folder / "good.py").write_text(f"from helpers import *\nfrom pkg import *\n{BUGGY}")
+    for place in PLACES:
+        (folder / place).parent.mkdir(exist_ok=True)
+        ENDLESS[endless](folder / place)
+    assert "good.py:4:13: TA401" in check(folder, "--no-cache").stdout
+    assert "good.py:4:13: TA401" in check(folder).stdout
+    assert "good.py:4:13: TA401" in check(folder).stdout
+
+
+@pytest.mark.parametrize("words", [["--config=odd"], ["--baseline=odd"], []])
+@pytest.mark.parametrize("endless", ENDLESS)
+def test_no_settings_and_no_baseline_are_waited_for(folder: Path, endless: str, words: list[str]) -> None:
+    """D10: each is either refused in one line or counts as empty."""
+    ENDLESS[endless](folder / ("odd" if words else "ta-lint.toml"))
+    ran = check(folder, *words)
+    assert ran.returncode in (1, 2)
+    assert ran.stderr.count("\n") <= 1
+
+
+def test_one_function_opens_the_files_of_users() -> None:
+    """D10: `core.reading.read`. The others read files of ours: pages, tables, the key, and our own modules."""
+    own = {"core/reading.py", "core/catalogue.py", "core/data.py", "core/keys.py", "cli.py", "cache.py"}
+    opens = re.compile(r"(?<![\w.])(?<!def )open\(|os\.open\(|\.open\(\"|\.read_(?:bytes|text)\(")
+    package = ROOT / "ta_lint"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "checks" not in path.parts and opens.search(path.read_text())
+    }
+    assert found <= own, found - own
+
+
+@pytest.mark.parametrize("comment", [b"# caf\xe9", b"# \xb5\xda\xd2\xbb", b"name = '\xe9'"])
+def test_a_byte_that_is_not_utf_8_is_reported_and_the_rest_is_read(tmp_path: Path, comment: bytes) -> None:
+    """D14: Python imports a module with such a comment, and its bugs went unread."""
+    text = (
+        b"import torch\n" + comment + b"\n" + BUGGY.encode() + b"model = torch.nn.Linear(1, 1)\nmodel.eval\n"
+    )
+    (tmp_path / "odd.py").write_bytes(text)
+    lines = check(tmp_path).stdout.splitlines()
+    assert lines[0].startswith("odd.py:2:")
+    assert "TA001 error: byte 0x" in lines[0]
+    assert lines[1].startswith("odd.py:4:13: TA401")
+    ran = check(tmp_path, "--fix", "--unsafe-fixes", select="TA603")
+    assert "odd.py: not fixed: its encoding would not give the same bytes back" in ran.stderr
+    assert (tmp_path / "odd.py").read_bytes() == text
 
 
 USAGE = {

@@ -158,12 +158,12 @@ def test_once_its_times_are_settled_a_file_is_not_even_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time_ns()
-    monkeypatch.setattr(cache.time, "time_ns", lambda: now + 10**10)
+    monkeypatch.setattr(time, "time_ns", lambda: now + 10**10)
     lint(folder)
     (folder / "train.py").chmod(0o644)
     assert remembered(folder)["train.py"]  # its status has changed, so it was read
     lint(folder)
-    monkeypatch.setattr(cache, "_read", lambda file: pytest.fail("read"))
+    monkeypatch.setattr(cache, "read_with_stamp", lambda path: pytest.fail("read"))
     assert remembered(folder)["train.py"]
 
 
@@ -256,13 +256,19 @@ def test_an_edited_check_and_an_edited_page_are_asked_anew(folder: Path, tmp_pat
 
 def resealed(book: Path, change: Callable[[dict[str, list[object]]], object]) -> None:
     """Change what a cache file says, as somebody who has the user's key."""
-    entries = json.loads(book.read_bytes().partition(b"\n")[2])
-    change(entries)
-    signed(book, json.dumps(entries).encode())
+    *world, known = json.loads(book.read_bytes().partition(b"\n")[2])
+    change(known)
+    signed(book, json.dumps([*world, known]).encode())
+
+
+def entries(book: Path) -> dict[str, Any]:
+    """What a cache file remembers of each file."""
+    known: dict[str, Any] = json.loads(book.read_bytes().partition(b"\n")[2])[-1]
+    return known
 
 
 def signed(book: Path, body: bytes, key: bytes | None = None) -> None:
-    book.write_bytes(cache._Book(book, key or cache._signing_key())._head(body) + b"\n" + body)
+    book.write_bytes(cache._Book(book, key or cache._signing_key(), book.parent)._head(body) + b"\n" + body)
 
 
 SPOILT: dict[str, Callable[[Path], object]] = {
@@ -276,23 +282,23 @@ SPOILT: dict[str, Callable[[Path], object]] = {
         book, lambda entries: entries.update({"train.py": [1, 2, 3, 4]})
     ),
     "an unknown rule": lambda book: resealed(
-        book, lambda entries: entries["train.py"][3][0].update(rule="TA999")
+        book, lambda entries: entries["train.py"][1][0].update(rule="TA999")
     ),
     "a place in another file": lambda book: resealed(
-        book, lambda entries: entries["train.py"][3][0]["site"].update(path="/etc/passwd")
+        book, lambda entries: entries["train.py"][1][0]["site"].update(path="/etc/passwd")
     ),
     "a place that is none": lambda book: resealed(
-        book, lambda entries: entries["train.py"][3][0]["site"].update(line="last")
+        book, lambda entries: entries["train.py"][1][0]["site"].update(line="last")
     ),
-    "a field less": lambda book: resealed(book, lambda entries: entries["train.py"][3][0].pop("message")),
+    "a field less": lambda book: resealed(book, lambda entries: entries["train.py"][1][0].pop("message")),
     "a field more": lambda book: resealed(
-        book, lambda entries: entries["train.py"][3][0].update(colour="red")
+        book, lambda entries: entries["train.py"][1][0].update(colour="red")
     ),
     "a number for a message": lambda book: resealed(
-        book, lambda entries: entries["train.py"][3][0].update(message=7)
+        book, lambda entries: entries["train.py"][1][0].update(message=7)
     ),
     "a line before the first": lambda book: resealed(
-        book, lambda entries: entries["train.py"][3][0]["site"].update(line=-5, column=0)
+        book, lambda entries: entries["train.py"][1][0]["site"].update(line=-5, column=0)
     ),
     "nested without end": lambda book: signed(book, b"[" * 100_000 + b"]" * 100_000),
     "a folder": lambda book: (book.unlink(), book.mkdir()),
@@ -320,8 +326,7 @@ def unsigned(book: Path, body: bytes, head: bytes) -> None:
 
 def renamed(book: Path, other: Path) -> None:
     """A file that this user has written, in the place of another."""
-    body = json.loads(other.read_bytes().partition(b"\n")[2])
-    assert body["train.py"][3] == []
+    assert entries(other)["train.py"][1] == []
     shutil.copy(other, book)
 
 
@@ -342,9 +347,9 @@ def test_a_cache_that_comes_with_a_clone_changes_no_result(folder: Path, forged:
     (book,) = (folder / place).glob("findings-*")
     check(folder, "--ignore=TA401")
     (other,) = {*(folder / place).glob("findings-*")} - {book}
-    entries = json.loads(book.read_bytes().partition(b"\n")[2])
-    entries["train.py"][3] = []
-    body = json.dumps(entries).encode()
+    *world, known = json.loads(book.read_bytes().partition(b"\n")[2])
+    known["train.py"][1] = []
+    body = json.dumps([*world, known]).encode()
 
     def cloned() -> str:
         for command in ("init -q", "add -f .", "-c user.name=a -c user.email=a@b.c commit -qm all"):
@@ -522,8 +527,7 @@ def test_a_result_depends_on_what_its_own_linting_asked_for(folder: Path) -> Non
             f"for x in data:\n    step{number - 1}(model(x).sum(), optimizer)\n",
         )
     lint(folder, "TA600")
-    book = json.loads(only_book(folder).read_bytes().partition(b"\n")[2])
-    read, seen, *_ = book["part8.py"][4]
+    read, seen, *_ = entries(only_book(folder))["part8.py"][2]
     used = {*read, *seen}
     assert "part7.py" in used
     assert used.isdisjoint({"part1.py", "part2.py", "part3.py"})
@@ -560,8 +564,9 @@ def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
     (found,) = lint(folder)["train.py"]
     (file,) = files(folder, "TA401", "TA600")
     known = Cache(folder / cache.FOLDER, folder)
-    context = cache.Context([], [], "", "", [], "")
-    known.keep(file, [replace(found, rule="TA000")], cache.FileContent("0" * 32, None), context)
+    world = cache.World({"train.py": cache.FileState("0" * 32, None, "", "")}, {}, {})
+    learned = cache.Learned(cache.Context([], [], [], [], []), world, is_steady=True)
+    known.keep(file, [replace(found, rule="TA000")], learned)
     assert known.find([file]) == ([], [file])
 
 
@@ -573,10 +578,10 @@ def test_what_nobody_looks_up_for_a_month_is_dropped(folder: Path, monkeypatch: 
     for book in (folder / cache.FOLDER).glob("findings-*"):
         os.utime(book, (1_700_000_000, 1_700_000_000))
     later = time.time_ns() + 40 * 86_400 * 10**9
-    monkeypatch.setattr(cache.time, "time_ns", lambda: later)
+    monkeypatch.setattr(time, "time_ns", lambda: later)
     write(folder / "new.py", BUGGY)
     lint(folder)
-    assert set(json.loads(only_book(folder).read_bytes().partition(b"\n")[2])) == {"new.py", "train.py"}
+    assert set(entries(only_book(folder))) == {"new.py", "train.py"}
 
 
 def test_of_too_much_the_oldest_settings_are_dropped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

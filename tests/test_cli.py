@@ -507,6 +507,58 @@ def test_show_settings_prints_what_holds_here(project: Path, ta_lint: Command) -
     assert '"TA700"' not in ta_lint.out
 
 
+def test_show_settings_prints_what_holds_for_a_path(project: Path, ta_lint: Command) -> None:
+    """D27: it ignored the path, also one that does not exist."""
+    (project / "sub").mkdir()
+    (project / "sub" / "ta-lint.toml").write_text("select = ['TA7']\n")
+    (project / "sub" / "a.py").touch()
+    for path in ("sub", "sub/a.py"):
+        assert ta_lint("check", "--show-settings", path) == 0
+        assert str(project / "sub" / "ta-lint.toml") in ta_lint.out
+        assert '"TA401"' not in ta_lint.out
+    assert ta_lint("check", "--show-settings", "nowhere") == 2
+    assert ta_lint.err == "ta-lint: error: nowhere: no such file or folder\n"
+    assert ta_lint("check", "--show-settings", "sub", "train.py") == 2
+    assert ta_lint.err.startswith("ta-lint: error: --show-settings: give one path")
+
+
+def test_what_is_named_and_not_read_is_said(project: Path, ta_lint: Command) -> None:
+    """D28: `All checks passed` for files that nobody looked at."""
+    (project / "axolotl.yml").write_text("torch_dtype: bfloat16\n")
+    (project / "ds.json").write_text('{"torch": 1}\n')
+    assert ta_lint("check", "axolotl.yml", "ds.json") == 0
+    assert ta_lint.err == (
+        "ta-lint: warning: axolotl.yml: not read, as it is no Python file and no notebook\n"
+        "ta-lint: warning: ds.json: not read, as it is no Python file and no notebook\n"
+        "ta-lint: warning: no Python files to lint under the given paths\n"
+    )
+    assert ta_lint.out == "Nothing was checked.\n"
+    (project / "script").write_text("x = 1\n")
+    assert ta_lint("check", "script") == 0
+    assert (ta_lint.err, ta_lint.out) == ("", "All checks passed.\n")
+
+
+def test_a_pattern_that_matches_no_file_is_named(project: Path, ta_lint: Command) -> None:
+    """It was ignored silently. A run over a part of the project cannot know."""
+    settings(
+        project,
+        "select = ['TA401']\n[tool.ta.per-file-ignores]\n'trian.py' = ['TA401']\n'train.py' = ['TA700']",
+    )
+    (project / "train.py").write_text("x = 1\n")
+    assert ta_lint("check") == 0
+    assert ta_lint.err == (
+        f"ta-lint: warning: {project / 'pyproject.toml'}: per-file-ignores: 'trian.py' matches no file\n"
+    )
+    assert ta_lint("check", "train.py") == 0
+    assert ta_lint.err == ""
+
+
+def test_an_error_names_a_path_as_it_was_given(project: Path, ta_lint: Command) -> None:
+    for path in ("no/where.json", f"{project}/no/where.json"):
+        assert ta_lint("check", f"--output={path}") == 2
+        assert f"ta-lint: error: cannot write {path}: " in ta_lint.err
+
+
 def test_settings_as_printed_can_be_copied(project: Path, ta_lint: Command) -> None:
     settings(
         project,

@@ -6,6 +6,7 @@ import pytest
 
 from ta_lint.project.imports import Imports
 from ta_lint.project.project import Project
+from ta_lint.project.trail import Surface
 
 FILES = {
     "pyproject.toml": "",
@@ -42,8 +43,8 @@ def test_a_name_that_is_not_found_depends_on_all_files_that_could_give_it(
 ) -> None:
     user = str(tmp_path / "user.py")
     imports.target(user, "pkg.no")
-    _, seen, _ = imports.used(user)
-    assert {str(tmp_path / "pkg" / f"{name}.py") for name in ("__init__", "a", "b", "c")} <= seen
+    found = imports.used(user)
+    assert {Surface(str(tmp_path / "pkg" / f"{name}.py")) for name in ("__init__", "a", "b", "c")} <= found
 
 
 def test_what_an_editor_holds_counts(imports: Imports, tmp_path: Path) -> None:

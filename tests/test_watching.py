@@ -199,7 +199,7 @@ def test_what_is_excluded_or_ignored_stays_out_and_is_no_reason_to_report(
     assert "Found 1 warning in 1 file." in shown
 
 
-def test_only_the_changed_file_is_linted(project: Path) -> None:
+def test_files_are_linted_only_if_one_has_changed(project: Path) -> None:
     linted: list[list[str]] = []
 
     def lint(files: list[File], _: Settings) -> Iterator[Result]:
@@ -212,11 +212,34 @@ def test_only_the_changed_file_is_linted(project: Path) -> None:
     assert not files.refresh()
     (project / "fine.py").write_text(LOAD)
     assert files.refresh()
-    assert linted[1:] == [[], ["fine.py"]]
+    assert linted[1:] == [[], ["fine.py", "train.py"]]
     assert {file.name: [finding.rule for finding in found] for file, found in files.results} == {
         "fine.py": ["TA700"],
         "train.py": ["TA401"],
     }
+
+
+def test_a_change_of_one_file_shows_in_the_findings_of_another(project: Path) -> None:
+    """D1: a watch kept what was found in the files that had not changed themselves."""
+    step = "def step(loss, optimizer):\n    loss.backward()\n    optimizer.step()\n"
+    loop = (
+        "import torch\nfrom fine import step\n\nmodel = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x in data:\n    optimizer.zero_grad()\n"
+        "    step(model(x).sum(), optimizer)\n"
+    )
+    (project / "fine.py").write_text(step)
+    (project / "train.py").write_text(loop)
+    files = WatchedFiles([project], lambda: reading_of(project), lambda files, _: lint_files(files, 1))
+    files.refresh()
+    assert "TA600" not in rules(files, "fine.py")
+    (project / "train.py").write_text(loop.replace("    optimizer.zero_grad()\n", ""))
+    files.refresh()
+    assert "TA600" in rules(files, "fine.py")
+
+
+def rules(files: WatchedFiles, name: str) -> list[str]:
+    """The rules of the findings in a watched file."""
+    return [found.rule for file, findings in files.results for found in findings if file.name == name]
 
 
 def test_changed_settings_hold_at_once_for_all_files(project: Path, watching: Watching) -> None:

@@ -1,14 +1,16 @@
 """The baseline: findings that were accepted once, so they are marked and no longer count."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from ta_lint.core.errors import UsageError, oneline
+from ta_lint.core.errors import Unreadable, UsageError, oneline
 from ta_lint.core.files import encodable, write_atomically
 from ta_lint.core.finding import Finding
+from ta_lint.core.reading import read
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True, frozen=True, order=True):
@@ -32,11 +34,11 @@ def load(path: Path) -> list[Entry]:
         UsageError: the file is missing or not a baseline.
     """
     try:
-        file = msgspec.json.decode(path.read_bytes(), type=_BaselineFile)
-    except FileNotFoundError as error:
-        raise UsageError(f"baseline {path} does not exist; write it with --update-baseline") from error
-    except OSError as error:
-        raise UsageError(f"baseline {path}: {error.strerror}") from error
+        file = msgspec.json.decode(read(path), type=_BaselineFile)
+    except Unreadable as error:
+        if not os.path.lexists(path):
+            raise UsageError(f"baseline {path} does not exist; write it with --update-baseline") from error
+        raise UsageError(f"baseline {path}: {error.reason}") from error
     except msgspec.DecodeError as error:
         remedy = "restore it from version control, or delete it and write it anew with --update-baseline"
         raise UsageError(f"baseline {path} is corrupt ({oneline(error)}); {remedy}") from error

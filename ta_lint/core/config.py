@@ -1,7 +1,7 @@
 """Settings in three stages: from the command line, from a file (`core.settings`), and as they apply to one folder."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -152,6 +152,19 @@ class Config(NamedTuple):
                 if spec.exclude(name):
                     found.update((rule, pattern) for rule in rules if rule not in found)
         return found
+
+    def idle_ignores(self, paths: "Iterable[Path]") -> list[str]:
+        """The patterns of `per-file-ignores` that match none of these files."""
+        names = [
+            path.relative_to(self.directory).as_posix()
+            for path in paths
+            if path.is_relative_to(self.directory)
+        ]
+        return [
+            pattern
+            for pattern, spec, _ in _ignores(self.per_file_ignores)
+            if not any(map(spec.exclude, names))
+        ]
 
 
 @cache

@@ -5,7 +5,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.lazy import regex
+from ta_lint.core.reading import read
 from ta_lint.core.settings import Tables, table
 
 if TYPE_CHECKING:
@@ -98,12 +100,9 @@ def _lists_in(folder: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: str) -> str | None:
-    if not os.path.isfile(path):  # nor a pipe, which could block forever
-        return None
     try:
-        with open(path, "rb") as file:
-            return file.read(_LONGEST_LIST).decode("utf-8", "replace")
-    except OSError:
+        return read(path, _LONGEST_LIST).decode("utf-8", "replace")
+    except Unreadable:
         return None
 
 

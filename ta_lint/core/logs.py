@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from ta_lint.core.catalogue import catalogue
-from ta_lint.core.errors import UsageError, oneline
-from ta_lint.core.files import display
+from ta_lint.core.errors import Unreadable, UsageError, oneline
 from ta_lint.core.finding import (
     Applicability,
     Finding,
@@ -23,6 +22,7 @@ from ta_lint.core.finding import (
     TextEdit,
     Verdict,
 )
+from ta_lint.core.reading import read
 from ta_lint.core.sarif import FINGERPRINT, REFUTED
 
 T = TypeVar("T")
@@ -60,11 +60,11 @@ def read_log(path: Path) -> Log:
         UsageError: the file cannot be read, is not SARIF 2.1.0 of ours, or names an unknown rule; the message names
             the key.
     """
-    name = display(path)
+    name = str(path)
     try:
-        log = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror or oneline(error)}") from error
+        log = json.loads(read(path))
+    except Unreadable as error:
+        raise UsageError(f"{name}: {error.reason}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: not JSON: {oneline(error)}") from error
     version = log.get("version") if isinstance(log, dict) else None

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ta_lint.core.errors import UsageError, hint, oneline
+from ta_lint.core.errors import Unreadable, UsageError, hint, oneline
+from ta_lint.core.reading import read
 from ta_lint.core.terms import Severity
 
 PYPROJECT = "pyproject.toml"
@@ -101,11 +102,12 @@ def parse(path: str) -> Tables:
     import tomllib
 
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(read(path).decode("utf-8").replace("\r\n", "\n"))
     except RecursionError as error:
         raise UsageError(f"{path}: not readable as TOML: it is nested too deep") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except Unreadable as error:
+        raise UsageError(f"{path}: {error.reason}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: not readable as TOML: {oneline(error)}") from error
     except ValueError as error:
         reason = "an integer has more digits than Python reads"

@@ -5,17 +5,15 @@ It needs only the text, so that a run, which has a file and a line number, names
 
 import ast
 import codecs
+import contextlib
 import io
-import os
 import re
-import stat
 import symtable
 import tokenize
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint.core.errors import Unreadable, oneline
@@ -43,6 +41,8 @@ class Source:
     path: str
     text: str
     notebook: "Notebook | None" = None
+    refusals: tuple[Unreadable, ...] = ()
+    """What cannot be read of the file, though the rest can."""
 
     @cached_property
     def lines(self) -> list[str]:
@@ -138,37 +138,19 @@ def _compiled(compiler: Callable[[], T]) -> T | SyntaxError:
         raise Unreadable(f"Python cannot parse this: {oneline(error)}") from error
 
 
-def read(path: str | Path) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        Unreadable: it cannot be opened, with the operating system's reason, or is not a regular file (reading a pipe
-            could block forever).
-    """
-    try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise Unreadable("the folder cannot be listed" if stat.S_ISDIR(mode) else "not a regular file")
-        with open(path, "rb") as stream:
-            return stream.read()
-    except OSError as error:
-        raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error
-    except MemoryError as error:
-        raise Unreadable("cannot read the file: it does not fit into memory") from error
-
-
 def source_of(name: str, data: bytes) -> Source:
     """The source of a file with this name and content.
 
     Raises:
-        Unreadable: the bytes are not text, or not a notebook.
+        Unreadable: the bytes are not text at all, or not a notebook.
     """
     if name.endswith(NOTEBOOK):
         from ta_lint.core.notebook import read_notebook
 
         notebook = read_notebook(data)
-        return Source(name, notebook.text, notebook)
-    return Source(name, decode(data))
+        return Source(name, notebook.text, notebook, tuple(notebook.refusals))
+    text, refusal = _decoded(data)
+    return Source(name, text, None, (refusal,) if refusal is not None else ())
 
 
 def bytes_of(source: Source, like: bytes) -> bytes:
@@ -187,30 +169,48 @@ def bytes_of(source: Source, like: bytes) -> bytes:
 def decode(data: bytes) -> str:
     """Decode a Python file by its byte-order mark or its declaration (PEP 263), otherwise as UTF-8.
 
+    A byte that is no text in that encoding becomes the letter that it is in Latin-1: Python allows it in a comment.
+
     Raises:
-        Unreadable: the bytes are not text in that encoding, or contain a NUL byte, which Python refuses.
+        Unreadable: there is no such encoding, or the file contains a NUL byte, which Python refuses.
     """
+    return _decoded(data)[0]
+
+
+def _decoded(data: bytes) -> tuple[str, Unreadable | None]:
+    """As `decode`, with the complaint about the first byte that is no text."""
     if data.startswith(_UTF_16_OR_32):
         raise Unreadable("the file is UTF-16 or UTF-32; Python reads UTF-8 unless declared otherwise")
     if (nul := data.find(b"\0")) >= 0:
         raise Unreadable("the file holds a NUL byte", *_position(data, nul))
+    encoding = "utf-8"
     try:
-        encoding = _encoding(data)
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        byte = data[error.start]
-        reason = f"byte 0x{byte:02x} is not {error.encoding}; save the file as UTF-8 or declare its encoding"
-        raise Unreadable(reason, *_position(data, error.start)) from error
+        with contextlib.suppress(UnicodeDecodeError):
+            encoding = _encoding(data)
+            return data.decode(encoding), None
+        return _as_far_as_possible(data, encoding)
     except (LookupError, UnicodeError) as error:  # also from codecs that are not for text
         raise Unreadable(f"the declared encoding does not read it: {oneline(error)}") from error
     except SyntaxError as error:  # an unknown encoding, or a first line that is not UTF-8
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as undecodable:
-            byte = data[undecodable.start]
-            reason = f"byte 0x{byte:02x} is not utf-8; save the file as UTF-8 or declare its encoding"
-            raise Unreadable(reason, *_position(data, undecodable.start)) from error
-        raise Unreadable(oneline(error)) from error
+        text, refusal = _as_far_as_possible(data, "utf-8")
+        if refusal is None:
+            raise Unreadable(oneline(error)) from error
+        return text, refusal
+
+
+def _as_far_as_possible(data: bytes, encoding: str) -> tuple[str, Unreadable | None]:
+    refusals: list[Unreadable] = []
+
+    def as_latin(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeDecodeError):
+            raise error
+        if not refusals:
+            reason = f"byte 0x{data[error.start]:02x} is not {error.encoding}; save the file as UTF-8 or declare its encoding"
+            refusals.append(Unreadable(reason, *_position(data, error.start)))
+        return data[error.start : error.end].decode("latin-1"), error.end
+
+    codecs.register_error("ta-lint", as_latin)
+    return data.decode(encoding, "ta-lint"), refusals[0] if refusals else None
 
 
 def encode(text: str, like: bytes) -> bytes:
@@ -219,7 +219,10 @@ def encode(text: str, like: bytes) -> bytes:
     Raises:
         UnicodeError: the encoding lacks a character, or cannot encode at all.
     """
-    return text.encode(_encoding(like))
+    try:
+        return text.encode(_encoding(like))
+    except SyntaxError as error:  # the first lines are not UTF-8
+        raise UnicodeError(oneline(error)) from error
 
 
 def _encoding(data: bytes) -> str:

@@ -38,6 +38,7 @@ class _Directive:
     match: re.Match[str]
     codes: tuple[str, ...]
     whole_file: bool
+    """Whether it is `# ta: noqa`, which has an effect on a line of its own."""
     used: set[str] = field(default_factory=set)
 
     def covers(self, finding: Finding) -> bool:
@@ -59,7 +60,7 @@ def suppressed(
     """
     directives = list(_directives(source))
     by_line = {directive.comment.line: directive for directive in directives if not directive.whole_file}
-    whole_file = [directive for directive in directives if directive.whole_file]
+    whole_file = [directive for directive in directives if directive.whole_file and directive.comment.alone]
     result = []
     for finding in findings:
         statement = source.statement_at(finding.site.line)
@@ -180,8 +181,6 @@ def _directives(source: Source) -> Iterable[_Directive]:
         if found is None or (source.notebook is not None and source.notebook.is_refused(comment.line)):
             continue  # in a cell that is not Python, it may suppress what we cannot see
         whole_file = found["ours"] is not None
-        if whole_file and not comment.alone:
-            continue
         codes = tuple(code for code in re.split(r"[,\s]+", found["codes"] or "") if code)
         yield _Directive(comment, found, codes, whole_file)
 
@@ -189,6 +188,14 @@ def _directives(source: Source) -> Iterable[_Directive]:
 def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str]) -> Iterable[Finding]:
     rule = rule_of("TA002")
     for directive in directives:
+        line, column, text, alone = directive.comment
+        site = Site(source.path, line, column, line, column + len(text))
+        if directive.whole_file and not alone:
+            message = (
+                "`ta: noqa` has no effect behind code: write `noqa`, or put it on its own line for the file"
+            )
+            yield Finding(rule.id, message, rule.severity, site)
+            continue
         unused = {
             code: named for code in directive.codes if (named := _named(code, directive, enabled)) is not None
         }
@@ -196,9 +203,7 @@ def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str
             continue
         fix = _without(directive, set(unused), source)
         for code, named in unused.items():
-            line, column, text, _ = directive.comment
             message = f"`noqa: {code}` suppresses nothing" if named else f"`noqa: {code}` names no rule"
-            site = Site(source.path, line, column, line, column + len(text))
             yield Finding(rule.id, message, rule.severity, site, fix=fix)
 
 

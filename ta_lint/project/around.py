@@ -2,15 +2,19 @@
 
 import os
 import re
+from _blake2 import blake2b  # `hashlib` loads OpenSSL, which takes longer than a run over a few files
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours
+from ta_lint.core.reading import Stamp, read_with_stamp
 from ta_lint.project.layout import PACKAGE, Layout
+from ta_lint.project.trail import Importers, Surface
 
 T = TypeVar("T")
 Names = frozenset[str] | None
@@ -39,27 +43,56 @@ class Around:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._files: dict[str, list[str]] = {}
-        self._used: dict[str, set[str]] = {}
-        self._importing: dict[str, list[str]] = {}
-        self._given: dict[str, dict[str, set[str]]] = {}
+        self.trail = layout.trail
+        self.contents: dict[str, Content] = {}
+        """The content of each file as it was read."""
+        self.changing: set[str] = set()
+        """The files that were read twice, with another content each time."""
+        self._statements: dict[str, list[tuple[str, list[str]]]] = {}
+        self._links: dict[str, str] = {}
         self._ours: dict[str, bool] = {}
-        self._imported: dict[str, dict[str, Names]] = {}
         self._attributes: dict[str, frozenset[str]] = {}
         self._matched: dict[tuple[str, str, bytes], bool] = {}
         self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
-        self.bytes_of = lru_cache(_READ_LAST)(_bytes_of)
+        self.bytes_of = lru_cache(_READ_LAST)(self._bytes_of)
+
+    def _bytes_of(self, path: str) -> bytes:
+        """The bytes of a file as they are searched, empty if it cannot be read."""
+        try:
+            data, stamp = read_with_stamp(path)
+        except Unreadable:
+            data, stamp = b"", None
+            self.note(path, Content("", None))
+        else:
+            self.note(path, Content(digest_of(data), stamp))
+        text = searchable(data)
+        if path not in self._links:  # while the bytes are at hand
+            lines = _lines(text)
+            statements = self._statements[path] = list(_statements(lines))
+            seen = (
+                is_ours(text),
+                statements,
+                sorted({*_AT_THE_TOP.findall(lines)}),
+                _OTHER.search(lines) is None,
+            )
+            self._links[path] = digest_of(repr(seen).encode("utf-8", "surrogatepass"))
+        return text
+
+    def note(self, path: str, content: "Content") -> None:
+        """Note the content with which a file was read."""
+        if self.contents.setdefault(path, content).digest != content.digest:
+            self.changing.add(path)
+
+    def links(self, path: str) -> str:
+        """A digest of what decides which files a file imports, and what it hands on."""
+        if path not in self._links:
+            self.bytes_of(path)
+        return self._links[path]
 
     def surface(self, path: str, words: Callable[[bytes], frozenset[T]]) -> tuple[object, ...]:
         """What other files see of a file without its text: its imports, names and attributes, and which words it has."""
-        text = self.bytes_of(path)
-        imported = sorted(
-            (os.path.relpath(module, self._layout.root), sorted(names or ()), names is None)
-            for module, names in self._imports(path).items()
-        )
-        defined = sorted({*_AT_THE_TOP.findall(_lines(text))})
         answers = sorted(map(repr, self._answer(path, words)))
-        return self._is_ours(path), imported, defined, sorted(self.attributes(path)), answers
+        return self.links(path), sorted(self.attributes(path)), answers
 
     def said(self, path: str, data: bytes, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
         """The words that the files around one with these bytes have, if they are about no other framework.
@@ -70,6 +103,7 @@ class Around:
         return frozenset[T]().union(*(self._answer(file, words) for file in self.files(path, data)))
 
     def _answer(self, path: str, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
+        self.trail.add(Surface(path))
         answers = self._answers.setdefault(words, {})
         if path not in answers:
             text = self.bytes_of(path)
@@ -83,11 +117,12 @@ class Around:
 
     def files(self, path: str, data: bytes) -> list[str]:
         """The files that define what one with these bytes imports, and those nearby that import it; none that many import."""
-        if path not in self._files:
-            used = [file for file in self._sources(path, data) if len(self._importers(file)) <= _MOST_USERS]
-            users = self._importers(path)
-            self._files[path] = sorted({*used, *(users if len(users) <= MOST_IMPORTERS else ())} - {path})
-        return self._files[path]
+        return self.trail.remembered(("files", path), lambda: self._files(path, data))
+
+    def _files(self, path: str, data: bytes) -> list[str]:
+        used = [file for file in self._sources(path, data) if len(self._importers(file)) <= _MOST_USERS]
+        users = self._importers(path)
+        return sorted({*used, *(users if len(users) <= MOST_IMPORTERS else ())} - {path})
 
     def users(self, path: str) -> set[str] | None:
         """The files nearby that are about PyTorch and import what a file defines; None if there are many."""
@@ -98,14 +133,25 @@ class Around:
         """The files and folders of the project that a file names in import statements."""
         return frozenset(self._imports(path))
 
-    def may_import(self, path: str, name: str | None = None) -> Iterator[str]:
+    def may_import(self, path: str, name: str | None = None) -> list[str]:
         """The files nearby that import a name, or anything, from a file or from a package that it is in."""
-        packages = self.packages(path)
         wanted = frozenset({name}) if name is not None else None
+        return [file for file, names in self.imported_by(path).naming.items() if _meet(names, wanted)]
+
+    def imported_by(self, path: str) -> "ImportedBy":
+        """The files nearby that import a file, in both meanings."""
+        return self.trail.asked_again(
+            Importers(path), lambda: ImportedBy(self._naming(path), self._find_importers(path))
+        )
+
+    def _naming(self, path: str) -> dict[str, Names]:
+        packages = self.packages(path)
+        found: dict[str, Names] = {}
         for file in self._layout.nearby(path):
             imported = self._imports(file)
-            if any(_meet(imported[module], wanted) for module in packages & imported.keys()):
-                yield file
+            for module in packages & imported.keys():
+                found[file] = _both(imported[module], found.get(file, frozenset()))
+        return found
 
     def packages(self, path: str) -> set[str]:
         """A file and the packages whose import may give what it defines."""
@@ -113,6 +159,7 @@ class Around:
 
     def attributes(self, path: str) -> frozenset[str]:
         """The names that a file may bind in a class or on `self`, among others; methods as `def step`."""
+        self.trail.add(Surface(path))
         if path not in self._attributes:
             data = _lines(self.bytes_of(path))
             methods = (b"def " + name for name in _METHOD.findall(data))
@@ -141,66 +188,75 @@ class Around:
         return self._matched[key]
 
     def _is_ours(self, path: str) -> bool:
+        self.trail.add(Surface(path))
         if path not in self._ours:
             self._ours[path] = is_ours(self.bytes_of(path))
         return self._ours[path]
 
     def _sources(self, path: str, data: bytes | None = None) -> set[str]:
         """The files that a file imports from, and those from which a package among them takes what is imported."""
-        if path not in self._used:
-            found = self._used[path] = set()
-            for module, names in self._imports(path, data).items():
-                file = self._layout.file(module)
-                if file is not None:
-                    found.add(file)
-                    given = self._handed_on(file)
-                    found.update(*(given.values() if names is None else map(given.get, names & given.keys())))
-        return self._used[path]
+        return self.trail.remembered(("sources", path), lambda: self._find_sources(path, data))
+
+    def _find_sources(self, path: str, data: bytes | None) -> set[str]:
+        found: set[str] = set()
+        for module, names in self._imports(path, data).items():
+            file = self._layout.file(module)
+            if file is not None:
+                found.add(file)
+                given = self._handed_on(file)
+                found.update(*(given.values() if names is None else map(given.get, names & given.keys())))
+        return found
 
     def _handed_on(self, path: str) -> dict[str, set[str]]:
-        """The names that the `__init__.py` of a package imports, with the files that may define each; nothing for other files."""
-        if path not in self._given:
-            found = self._given[path] = {}
-            imported = self._imports(path) if os.path.basename(path) == PACKAGE else {}
-            for module, names in imported.items():
-                if (file := self._layout.file(module)) is not None:
-                    for name in self._defined(file) if names is None else names:
-                        found.setdefault(name, set()).update(self._handed_on(file).get(name, {file}))
-        return self._given[path]
+        """The names that the `__init__.py` of a package imports, with the files that may define each; nothing for other files.
+
+        Of packages that import each other it depends on the first, so that only its own answer is remembered.
+        """
+        return self.trail.remembered(("handed on", path), lambda: self._find_handed_on(path, {}))
+
+    def _find_handed_on(self, path: str, known: dict[str, dict[str, set[str]]]) -> dict[str, set[str]]:
+        if path in known:
+            return known[path]
+        found = known[path] = {}
+        imported = self._imports(path) if os.path.basename(path) == PACKAGE else {}
+        for module, names in imported.items():
+            if (file := self._layout.file(module)) is not None:
+                given = self._find_handed_on(file, known)
+                for name in self._defined(file) | given.keys() if names is None else names:
+                    found.setdefault(name, set()).update(given.get(name, {file}))
+        return found
 
     def _defined(self, path: str) -> AbstractSet[str]:
-        """What `from file import *` may give."""
+        """The names that a file binds at its top."""
+        self.trail.add(Surface(path))
         names = (first or second for first, second in _AT_THE_TOP.findall(_lines(self.bytes_of(path))))
-        return {name.decode() for name in names} | self._handed_on(path).keys()
+        return {name.decode() for name in names}
 
     def _importers(self, path: str) -> list[str]:
         """The files nearby that are about PyTorch and import what a file defines, without tests; not all, if there are many."""
-        if path not in self._importing:
-            importers = (
-                file
-                for file in self._layout.nearby(path)
-                if self._is_ours(file) and path in self._sources(file) and not _is_test(file)
-            )
-            self._importing[path] = list(islice(importers, _MOST_USERS + 1))
-        return self._importing[path]
+        return self.imported_by(path).using
+
+    def _find_importers(self, path: str) -> list[str]:
+        importers = (
+            file
+            for file in self._layout.nearby(path)
+            if self._is_ours(file) and path in self._sources(file) and not _is_test(file)
+        )
+        return list(islice(importers, _MOST_USERS + 1))
 
     def _imports(self, path: str, data: bytes | None = None) -> dict[str, Names]:
         """The files and folders of the project that the import statements of a file name, with the names taken from each."""
-        if path not in self._imported:
-            found: dict[str, Names] = {}
-            for module, names in self._named(path, self.bytes_of(path) if data is None else data):
-                found[module] = _both(names, found.get(module, frozenset()))
-            self._imported[path] = found
-        return self._imported[path]
+        self.trail.add(Surface(path))
+        return self.trail.remembered(("imports", path), lambda: self._find_imports(path, data))
 
-    def _named(self, path: str, data: bytes) -> Iterator[tuple[str, Names]]:
-        data = _lines(data)
-        for match in _FROM.finditer(data):
-            names = [name.decode() for name in _NAME.findall(match[2]) if name != b"as"]
-            yield from self._modules(path, match[1].decode(), names)
-        for match in _IMPORT.finditer(data):
-            for item in match[1].decode("utf-8", "replace").split(","):
-                yield from self._modules(path, item.split(" as ")[0].strip(), [])
+    def _find_imports(self, path: str, data: bytes | None) -> dict[str, Names]:
+        found: dict[str, Names] = {}
+        if data is None:
+            self.links(path)
+        for package, written in self._statements[path] if data is None else _statements(_lines(data)):
+            for module, names in self._modules(path, package, written):
+                found[module] = _both(names, found.get(module, frozenset()))
+        return found
 
     def _modules(self, path: str, package: str, names: list[str]) -> Iterator[tuple[str, Names]]:
         """The modules that `from package import names` names in a file; without names, all are meant."""
@@ -231,14 +287,34 @@ def _meet(one: Names, other: Names) -> bool:
     return one is None or other is None or not one.isdisjoint(other)
 
 
-def _bytes_of(path: str) -> bytes:
-    """The bytes of a file as they are searched, empty if it cannot be read."""
-    try:
-        regular = os.path.isfile(path)  # reading a pipe could block forever
-        with open(path if regular else os.devnull, "rb") as stream:
-            return searchable(stream.read())
-    except OSError:
-        return b""
+class Content(NamedTuple):
+    """What a file held: a digest, empty if it cannot be read, and a stamp as of `core.reading.read_with_stamp`."""
+
+    digest: str
+    stamp: Stamp | None
+
+
+class ImportedBy(NamedTuple):
+    """The files nearby that import a file."""
+
+    naming: dict[str, Names]
+    """Those that name it, or a package that it is in, with the names that they take from there."""
+    using: list[str]
+    """Those about PyTorch that import what it defines, also through other packages; not all, if there are many."""
+
+
+def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
+    """The packages that the import statements of a file with these lines name, with the names taken from each; all if none."""
+    for match in _FROM.finditer(data):
+        yield match[1].decode(), [name.decode() for name in _NAME.findall(match[2]) if name != b"as"]
+    for match in _IMPORT.finditer(data):
+        for item in match[1].decode("utf-8", "replace").split(","):
+            yield item.split(" as ")[0].strip(), []
+
+
+def digest_of(data: bytes) -> str:
+    """A digest of data."""
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def _lines(data: bytes) -> bytes:

@@ -4,13 +4,18 @@ import builtins
 import os
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from functools import wraps
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ta_lint.project.around import MOST_IMPORTERS, Around
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import PACKAGE, Layout
 from ta_lint.project.stars import Stars
+from ta_lint.project.trail import Answer, Leaf, Surface, WholeText, leaves
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _REEXPORTS_DEEP = 8
 _MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nobody sees all of its users
@@ -36,31 +41,36 @@ class Target(NamedTuple):
 _UNKNOWN = Target()
 
 
+def _on_behalf(
+    method: Callable[Concatenate["Imports", str, P], T],
+) -> Callable[Concatenate["Imports", str, P], T]:
+    """A question that is asked for facts about the file that is its first argument."""
+
+    @wraps(method)
+    def asked(imports: "Imports", path: str, /, *rest: P.args, **named: P.kwargs) -> T:
+        return imports.on_behalf(path, lambda: method(imports, path, *rest, **named))
+
+    return asked
+
+
 class Imports:
     """The imports of all files of a project, each looked up once."""
 
     def __init__(self, layout: Layout, around: Around) -> None:
         self._layout = layout
         self._around = around
+        self._trail = layout.trail
         self._given: dict[str, bytes] = {}  # a digest of each text that was given
         self._texts: dict[str, str] = {}  # those whose exports nobody has asked for yet
         self._exports: dict[str, Exports | None] = {}
-        self._targets: dict[tuple[str, str], Target] = {}
         self._stars_of = Stars(layout, self.exports)
-        self._trail: set[str] = set()  # the files that the current look-up leads through
-        self._packages: set[str] = set()  # those of which it looks through all that they import by star
-        self._importers: dict[tuple[str, str], list[str]] = {}
-        self._starred_by: dict[str, dict[str, list[str]]] = {}
         self._used: dict[
-            str, set[str]
-        ] = {}  # the files looked up, by the one whose names or importers were asked for
-        self._used_stars: dict[str, set[str]] = {}  # the files whose stars were looked through, by the same
-        self._searched: dict[str, set[str]] = {}  # for words, by the file whose facts depend on them
+            str, set[Leaf | Answer]
+        ] = {}  # what answers come from, by the file on whose behalf they were asked
         self._surfaces: dict[tuple[str, Callable[[bytes], frozenset[Any]]], str] = {}
         self._linted = ""
-        self._asked: set[str] = set()  # the files whose names the linted one has asked for
+        self._asked: set[str] = set()  # the files on whose behalf was asked while this one is linted
         self._read: set[str] = set()  # the files whose text it has facts from
-        self._programs: dict[str, tuple[set[str], set[str]] | None] = {}
 
     def give(self, path: str, text: str) -> None:
         """Take this text for that of a file, whatever is on disk."""
@@ -70,40 +80,38 @@ class Imports:
         known = self._exports.pop(path, None)
         self._given[path], self._texts[path] = digest, text
         if known is not None and known != self.exports(path):
-            self._targets.clear()
-            self._importers.clear()
-            self._starred_by.clear()
-            self._programs.clear()
-            self._stars_of.clear()
+            self._trail.clear()
 
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
         self._linted = path
         self._asked, self._read = {path}, {path}
 
+    def on_behalf(self, path: str, question: Callable[[], T]) -> T:
+        """The answer to a question for facts about a file, unless another question needs it."""
+        if self._trail.is_followed:
+            return question()
+        self._asked.add(path)
+        with self._trail.into(self._used.setdefault(path, set())):
+            return question()
+
     def read(self, path: str) -> None:
         """Note that facts are taken from the text of a file."""
         self._asked.add(path)
         self._read.add(path)
 
-    def used(self, path: str) -> tuple[set[str], set[str], set[str]]:
-        """The other files that facts about a file, linted just now, come from: those whose text counts, those of which only the
-        imports and names count, and those whose importers were looked for.
-        """
+    def used(self, path: str) -> set[Leaf]:
+        """What facts about a file, linted just now, come from besides its own text."""
         is_linted = self._linted == path
         asking = self._asked if is_linted else {path}
-        read = (self._read if is_linted else set()).union(*(self._searched.get(file, ()) for file in asking))
-        found = asking.union(*(self._used.get(file, ()) for file in asking))
-        packages = set[str]().union(*(self._used_stars.get(file, ()) for file in asking))
-        found.update(*map(self._stars_of.files, packages))
-        asked = {asked for asked, _ in self._importers if asked in found or asked == path}
-        for file in asking:
-            program = self._programs.get(file)
-            asked |= program[1] if program is not None else set()
-        return read - {path}, found - read - {path}, asked
+        found = leaves(source for file in asking for source in self._used.get(file, ()))
+        found.update(map(Surface, asking))
+        found.update(map(WholeText, self._read if is_linted else ()))
+        return found - {Surface(path), WholeText(path)}
 
     def exports(self, path: str) -> Exports | None:
         """What a file binds at its top; None if it cannot be read or parsed."""
+        self._trail.add(Surface(path))
         if path not in self._exports:
             text = self._texts.pop(path, None)
             if text is None:
@@ -119,11 +127,12 @@ class Imports:
             self._surfaces[key] = blake2b(repr(seen).encode(), digest_size=16).hexdigest()
         return self._surfaces[key]
 
+    @_on_behalf
     def attributes_of_imports(self, importer: str) -> frozenset[str]:
         """The names that the files which a file imports from may bind on `self` or in a class."""
-        return frozenset[str]().union(*map(self._around.attributes, self.imported_files(importer)))
+        return frozenset[str]().union(*map(self._around.attributes, self._imported_files(importer)))
 
-    def imported_files(self, importer: str) -> set[str]:
+    def _imported_files(self, importer: str) -> set[str]:
         """The files of the project that the names which a file imports are defined in."""
         bound = self.exports(importer)
         if bound is None:
@@ -132,18 +141,15 @@ class Imports:
         definitions = (self.target(importer, target).definition for target in sorted(targets))
         return {definition.file for definition in definitions if definition is not None}
 
+    @_on_behalf
     def is_nearby(self, path: str, words: tuple[str, ...]) -> bool:
         """Whether a file, or one near it, has one of these words; see `Around.has`."""
-        return any(self._has(path, file, words) for file in (path, *self._layout.nearby(path)))
+        return any(self._has(file, words) for file in (path, *self._layout.nearby(path)))
 
+    @_on_behalf
     def importers(self, path: str, name: str) -> list[str]:
         """The files that import what a file binds to a name; empty if there are too many for their calls to tell anything."""
-        key = path, name
-        if key not in self._importers:
-            self._importers[key] = self._find_importers(path, name)
-        found = self._importers[key]
-        self._used.setdefault(path, set()).update(found)
-        return found
+        return self._trail.remembered(("importers", path, name), lambda: self._find_importers(path, name))
 
     def _find_importers(self, path: str, name: str) -> list[str]:
         definition = Definition(path, name, ())
@@ -167,44 +173,45 @@ class Imports:
 
     def _stars(self, importer: str, bound: Exports, modules: AbstractSet[str]) -> list[str]:
         """The modules among these, files or folders, of which a file imports everything, as it writes them."""
-        if importer not in self._starred_by:
-            found = self._starred_by[importer] = {}
-            for written in bound.stars:
-                definition = self.target(importer, written).definition
-                if definition is not None:
-                    folder, file = os.path.split(definition.file)
-                    found.setdefault(folder if file == PACKAGE else definition.file, []).append(written)
-        starred = self._starred_by[importer]
-        return [written for module in modules & starred.keys() for written in starred[module]]
+        starred = self._trail.remembered(("starred", importer), lambda: self._starred_by(importer, bound))
+        return [written for module in sorted(modules & starred.keys()) for written in starred[module]]
 
+    def _starred_by(self, importer: str, bound: Exports) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for written in bound.stars:
+            definition = self.target(importer, written).definition
+            if definition is not None:
+                folder, file = os.path.split(definition.file)
+                found.setdefault(folder if file == PACKAGE else definition.file, []).append(written)
+        return found
+
+    @_on_behalf
     def beside(self, path: str, words: tuple[str, ...]) -> list[str] | None:
         """The other files of the programs that a file is part of, with one of these words if any; None if they are too many to tell.
 
         Where the programs have too many files, those that import this one are looked through.
         """
-        self._asked.add(path)
-        if path not in self._programs:
-            self._programs[path] = self._program(path)
-        program = self._programs[path]
-        files = program[0] if program is not None else self._around.users(path)
+        files = self._trail.remembered(("program", path), lambda: self._program(path))
+        if files is None:
+            files = self._around.users(path)
         if files is None:
             return None
-        self._used.setdefault(path, set()).update(files)
         others = sorted(files - {path})
-        return [file for file in others if self._has(path, file, words)] if words else others
+        return [file for file in others if self._has(file, words)] if words else others
 
-    def _has(self, asking: str, path: str, words: tuple[str, ...]) -> bool:
-        """Whether a file has one of these words; what depends on it are facts about the file that asks."""
-        self._searched.setdefault(asking, set()).add(path)
+    def _has(self, path: str, words: tuple[str, ...]) -> bool:
+        """Whether a file has one of these words."""
+        self._trail.add(WholeText(path))
         return any(self._around.has(path, word) for word in words)
 
+    @_on_behalf
     def calls(self, asking: str, path: str, name: str) -> bool:
-        """Whether a file may call something of this name; what depends on it are facts about the file that asks."""
-        self._searched.setdefault(asking, set()).add(path)
+        """Whether a file may call something of this name; it is `asking` that this says something about."""
+        self._trail.add(WholeText(path))
         return self._around.calls(path, name)
 
-    def _program(self, path: str) -> tuple[set[str], set[str]] | None:
-        """The files that import a file, directly or not, with all that these import; and those whose importers were looked for."""
+    def _program(self, path: str) -> set[str] | None:
+        """The files that import a file, directly or not, with all that these import; None if they are too many."""
         above = {path}
         pending = [path]
         while pending:
@@ -222,13 +229,14 @@ class Imports:
             pending += new
             if len(found) > _MOST_OF_A_PROGRAM:
                 return None
-        return found, above
+        return found
 
     def _leads_to(self, importer: str, target: str, definition: Definition) -> bool:
         """Whether an import is one of a definition, or of the module that it is in."""
         found = self.target(importer, target).definition if target else None
         return found is not None and found.file == definition.file and found.name in ("", definition.name)
 
+    @_on_behalf
     def ancestors(self, importer: str, name: str) -> frozenset[str] | None:
         """The full names of the classes outside of the project that an imported class derives from; None if it is no class."""
         found = self.target(importer, name).definition
@@ -270,6 +278,7 @@ class Imports:
             return Target(Definition(file, base, ()))
         return self.target(file, f"{imported}.{rest}" if rest else imported)
 
+    @_on_behalf
     def may_have(self, importer: str, name: str, member: str) -> bool:
         """Whether an imported class, or one that it derives from, may have an attribute, or a method such as `def step`."""
         found = self.target(importer, name).definition
@@ -285,12 +294,14 @@ class Imports:
                 return True
         return False
 
+    @_on_behalf
     def is_function(self, importer: str, name: str) -> bool:
         """Whether what a file imports under a name is a function of the project."""
         found = self.target(importer, name).definition
         bound = self.exports(found.file) if found is not None else None
         return found is not None and bound is not None and found.name in bound.functions
 
+    @_on_behalf
     def starred(self, importer: str, modules: tuple[str, ...], name: str) -> str | None:
         """The full name of what a file has by `from module import *` of one of these modules, if the project has the module."""
         for module in reversed(modules):
@@ -302,16 +313,12 @@ class Imports:
                 return full
         return None
 
+    @_on_behalf
     def target(self, importer: str, name: str) -> Target:
         """What a full name means in a file that imports it; relative names begin with dots."""
-        self._asked.add(importer)
-        key = importer, name
-        if key not in self._targets:
-            self._trail, self._packages = set(), set()
-            self._targets[key] = self._look_up(importer, name, _REEXPORTS_DEEP)
-            self._used.setdefault(importer, set()).update(self._trail)
-            self._used_stars.setdefault(importer, set()).update(self._packages)
-        return self._targets[key]
+        return self._trail.remembered(
+            ("target", importer, name), lambda: self._look_up(importer, name, _REEXPORTS_DEEP)
+        )
 
     def _look_up(self, importer: str, name: str, depth: int) -> Target:
         if depth == 0 or not name:
@@ -329,7 +336,7 @@ class Imports:
     def _in_module(self, importer: str, module: str, parts: list[str], depth: int) -> Target:
         for place, part in enumerate(parts):
             file = self._layout.file(module)
-            bound = self._exports_on_trail(file) if file is not None and file != importer else None
+            bound = self.exports(file) if file is not None and file != importer else None
             if file is not None and bound is not None and part in bound.names:
                 return self._named(file, bound, part, parts[place + 1 :], depth)
             below = self._layout.inside(module, part) if not module.endswith(".py") else None
@@ -352,7 +359,6 @@ class Imports:
         """What a name means that one of several modules gives by `from module import *`."""
         if not modules:
             return _UNKNOWN
-        self._packages.add(file)
         for module in self._stars_of.giving(file, parts[0]):
             found = self._look_up(file, _member(module, ".".join(parts)), depth - 1)
             if found.definition is not None or (found.outside is not None and self._is_ours(file, module)):
@@ -364,10 +370,6 @@ class Imports:
         rest = module.lstrip(".")
         first = module[: len(module) - len(rest)] or rest.partition(".")[0]
         return self._layout.module(importer, first) is not None
-
-    def _exports_on_trail(self, file: str) -> Exports | None:
-        self._trail.add(file)
-        return self.exports(file)
 
 
 def _sorted(bound: Exports | None) -> tuple[object, ...]:

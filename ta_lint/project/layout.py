@@ -2,29 +2,32 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from itertools import islice
 
 from ta_lint.core.libraries import libraries
+from ta_lint.project.trail import ANY, Name, Trail
 
 PACKAGE = "__init__.py"
 _ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py"})
 _UP = 12  # folders above a file that are looked into
 _NEAR = 300  # files around one that may import it
 
+_IS_PACKAGE = "."  # stands for whether a folder holds modules, and
+_IS_ROOT = "/"  # for whether it is the root of a project, among the names in it
+
 # Installed code is no part of a project, even where it lies inside.
 _NOT_OURS = frozenset({"site-packages", "dist-packages", "node_modules", "__pypackages__", "__pycache__"})
 
 
 class Layout:
-    """The folders of a project, each listed once."""
+    """The folders of a project, each listed once; `trail` has what its answers are taken from."""
 
     def __init__(self, root: str) -> None:
         """`root` is the folder that paths in findings are relative to."""
         self.root = root
+        self.trail = Trail()
         self._listed: dict[str, dict[str, bool]] = {}
-        self._modules_below: dict[str, list[str]] = {}
-        self._places: dict[tuple[str, str], str | None] = {}
-        self._nearby: dict[str, list[str]] = {}
 
     def module(self, importer: str, name: str) -> str | None:
         """The file or folder of the module with the first name of an import, such as `models` of `models.resnet`.
@@ -32,10 +35,7 @@ class Layout:
         Relative names begin with dots. None for what is not in the project: the standard library, and what is installed.
         """
         folder = os.path.dirname(importer)
-        key = folder, name
-        if key not in self._places:
-            self._places[key] = self._found(folder, name)
-        return self._places[key]
+        return self.trail.remembered(("module", folder, name), lambda: self._found(folder, name))
 
     def checkout(self, importer: str, name: str, part: str) -> str | None:
         """The root of the project, if it is a package itself, has such a module, and the import names nothing else.
@@ -45,53 +45,54 @@ class Layout:
         if name in sys.stdlib_module_names or name == "torch" or name in libraries():
             return None
         root = self._up_to_the_root(os.path.dirname(importer))[-1]
-        is_package = PACKAGE in self._names(root) and self._is_root(root)
+        is_package = self._has(root, PACKAGE) and self._is_root(root)
         return root if is_package and self.inside(root, part) is not None else None
 
     def inside(self, package: str, name: str) -> str | None:
         """The module of a package: a file, or a folder that holds modules."""
-        names = self._names(package)
-        if name in names and self._is_package(os.path.join(package, name)):
+        if self._has(package, name) and self._is_package(os.path.join(package, name)):
             return os.path.join(package, name)
-        return os.path.join(package, f"{name}.py") if f"{name}.py" in names else None
+        return os.path.join(package, f"{name}.py") if self._has(package, f"{name}.py") else None
 
     def members(self, package: str) -> frozenset[str]:
         """The names of all that may be a module of a package; none of a file."""
-        names = self._names(package) if not package.endswith(".py") else ()
+        names = self._all_of(package) if not package.endswith(".py") else ()
         return frozenset(name.removesuffix(".py") for name in names)
 
     def file(self, module: str) -> str | None:
         """The file that runs when a module is imported; None for a folder without `__init__.py`."""
         if module.endswith(".py"):
             return module
-        return os.path.join(module, PACKAGE) if PACKAGE in self._names(module) else None
+        return os.path.join(module, PACKAGE) if self._has(module, PACKAGE) else None
 
     def nearby(self, path: str) -> list[str]:
         """The Python files around a file, the nearest first: those of its folder, then of the folder above, and so on."""
         folder = os.path.dirname(path)
-        if folder not in self._nearby:
-            found: dict[str, None] = {}
-            for above in self._up_to_the_root(folder):
-                found.update(dict.fromkeys(self._below(above)))
-                if len(found) >= _NEAR:
-                    break
-            self._nearby[folder] = list(islice(found, _NEAR))
-        return self._nearby[folder]
+        return self.trail.remembered(("nearby", folder), lambda: self._near(folder))
+
+    def _near(self, folder: str) -> list[str]:
+        found: dict[str, None] = {}
+        for above in self._up_to_the_root(folder):
+            found.update(dict.fromkeys(self._below(above)))
+            if len(found) >= _NEAR:
+                break
+        return list(islice(found, _NEAR))
 
     def _below(self, folder: str) -> list[str]:
         """The files in a folder and in those below it, the nearest first; no more than are asked for."""
-        if folder not in self._modules_below:
-            found: list[str] = []
-            pending = [folder]
-            while pending and len(found) < _NEAR:
-                current = pending.pop(0)
-                for name, is_folder in sorted(self._names(current).items()):
-                    if is_folder and "." not in name and name not in _NOT_OURS:
-                        pending.append(f"{current}{os.sep}{name}")
-                    elif not is_folder and name.endswith(".py"):
-                        found.append(f"{current}{os.sep}{name}")
-            self._modules_below[folder] = found[:_NEAR]
-        return self._modules_below[folder]
+        return self.trail.remembered(("below", folder), lambda: self._walked(folder))
+
+    def _walked(self, folder: str) -> list[str]:
+        found: list[str] = []
+        pending = [folder]
+        while pending and len(found) < _NEAR:
+            current = pending.pop(0)
+            for name, is_folder in sorted(self._all_of(current).items()):
+                if is_folder and "." not in name and name not in _NOT_OURS:
+                    pending.append(f"{current}{os.sep}{name}")
+                elif not is_folder and name.endswith(".py"):
+                    found.append(f"{current}{os.sep}{name}")
+        return found[:_NEAR]
 
     def _found(self, folder: str, name: str) -> str | None:
         level = len(name) - len(name.lstrip("."))
@@ -116,8 +117,8 @@ class Layout:
         its `src`. A file in a package may be run as a script as well.
         """
         above = self._up_to_the_root(folder)
-        outside = [place for place in above if PACKAGE not in self._names(place)]
-        sources = [os.path.join(place, "src") for place in outside if "src" in self._names(place)]
+        outside = [place for place in above if not self._has(place, PACKAGE)]
+        sources = [os.path.join(place, "src") for place in outside if self._has(place, "src")]
         return [*outside, *sources, *(place for place in above if place not in outside)]
 
     def _up_to_the_root(self, folder: str) -> list[str]:
@@ -130,25 +131,60 @@ class Layout:
         return found
 
     def _is_root(self, folder: str) -> bool:
+        self.trail.add(Name(folder, _IS_ROOT))
         return (
             folder == self.root
             or os.path.basename(folder) in _NOT_OURS
-            or not _ROOT_MARKS.isdisjoint(self._names(folder).keys())
+            or not _ROOT_MARKS.isdisjoint(self.listed(folder))
         )
 
     def _is_package(self, folder: str) -> bool:
-        if os.path.basename(folder) in _NOT_OURS:
-            return False
-        return any(name.endswith(".py") or is_folder for name, is_folder in self._names(folder).items())
+        self.trail.add(Name(folder, _IS_PACKAGE))
+        return os.path.basename(folder) not in _NOT_OURS and _holds_modules(self.listed(folder))
 
-    def _names(self, folder: str) -> dict[str, bool]:
-        """What is in a folder, each with whether it is a folder too, and no link to one."""
+    def _has(self, folder: str, name: str) -> bool:
+        """Whether a folder has something of this name."""
+        self.trail.add(Name(folder, name.removesuffix(".py")))
+        return name in self.listed(folder)
+
+    def _all_of(self, folder: str) -> dict[str, bool]:
+        self.trail.add(Name(folder, ANY))
+        return self.listed(folder)
+
+    def known(self) -> Iterable[tuple[str, dict[str, bool]]]:
+        """The folders that were listed, each with what is in it."""
+        return self._listed.items()
+
+    def listed(self, folder: str) -> dict[str, bool]:
+        """What is in a folder and may be a module or the mark of a root, each with whether it is a folder, and no link to one."""
         if folder not in self._listed:
             try:
                 with os.scandir(folder) as listing:
                     self._listed[folder] = {
-                        entry.name: entry.is_dir(follow_symlinks=False) for entry in listing
+                        entry.name: is_folder
+                        for entry in listing
+                        if (is_folder := entry.is_dir(follow_symlinks=False))
+                        or entry.name.endswith(".py")
+                        or entry.is_symlink()
+                        or entry.name in _ROOT_MARKS
                     }
             except OSError:
                 self._listed[folder] = {}
         return self._listed[folder]
+
+
+def changed_names(before: dict[str, bool], after: dict[str, bool]) -> set[str]:
+    """The names in a folder (`trail.Name`) whose look-up may give another answer, as what it holds has changed."""
+    changed = {name for name, _ in before.items() ^ after.items()}
+    names = {name.removesuffix(".py") for name in changed}
+    if changed:
+        names.add(ANY)
+    if not changed.isdisjoint(_ROOT_MARKS):
+        names.add(_IS_ROOT)
+    if _holds_modules(before) != _holds_modules(after):
+        names.add(_IS_PACKAGE)
+    return names
+
+
+def _holds_modules(names: dict[str, bool]) -> bool:
+    return any(name.endswith(".py") or is_folder for name, is_folder in names.items())

@@ -16,6 +16,8 @@ class Project:
     def __init__(self, root: str) -> None:
         self.layout = Layout(root)
         self.around = Around(self.layout)
+        self.told: set[object] = set()
+        """What the cache knows already of what was found out about the project."""
 
     @cached_property
     def imports(self) -> "Imports":

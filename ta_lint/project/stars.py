@@ -17,8 +17,6 @@ class _Module(NamedTuple):
     """What it may give without its own star imports."""
     file: str | None = None
     """The file whose star imports add to that."""
-    looked_at: frozenset[str] = frozenset()
-    """The files whose names this comes from."""
 
 
 class Stars:
@@ -30,29 +28,14 @@ class Stars:
     def __init__(self, layout: Layout, exports: Callable[[str], Exports | None]) -> None:
         self._layout = layout
         self._exports = exports
-        self._modules: dict[tuple[str, str], _Module] = {}
-        self._giving: dict[str, list[tuple[str, Names]]] = {}
-        self._files: dict[str, frozenset[str]] = {}
-
-    def clear(self) -> None:
-        """Forget all, as a file has changed."""
-        self._modules.clear()
-        self._giving.clear()
-        self._files.clear()
 
     def giving(self, file: str, name: str) -> list[str]:
         """The modules that may give a file a name, as it writes them, in its order."""
-        if file not in self._giving:
-            written = self._written(file)
-            self._giving[file] = [(module, self._names(self._module(file, module))) for module in written]
-        return [module for module, names in self._giving[file] if names is None or name in names]
+        given = self._layout.trail.remembered(("giving", file), lambda: self._given(file))
+        return [module for module, names in given if names is None or name in names]
 
-    def files(self, file: str) -> frozenset[str]:
-        """The files whose names say what a file has by star imports."""
-        if file not in self._files:
-            modules = self._below([self._module(file, module) for module in self._written(file)])
-            self._files[file] = frozenset().union(*(module.looked_at for module in modules))
-        return self._files[file]
+    def _given(self, file: str) -> list[tuple[str, Names]]:
+        return [(module, self._names(self._module(file, module))) for module in self._written(file)]
 
     def _written(self, file: str) -> tuple[str, ...]:
         bound = self._exports(file)
@@ -78,10 +61,9 @@ class Stars:
         return found
 
     def _module(self, importer: str, written: str) -> _Module:
-        key = importer, written
-        if key not in self._modules:
-            self._modules[key] = self._found(importer, written)
-        return self._modules[key]
+        return self._layout.trail.remembered(
+            ("star", importer, written), lambda: self._found(importer, written)
+        )
 
     def _found(self, importer: str, written: str) -> _Module:
         rest = written.lstrip(".")
@@ -89,25 +71,19 @@ class Stars:
         module = self._layout.module(importer, first := dots or parts.pop(0))
         if module is None:
             return _Module(frozenset() if first == dots else None)
-        looked_at: set[str] = set()
         for part in parts:
-            bound = self._bound(importer, module, looked_at)
+            bound = self._bound(importer, module)
             below = self._layout.inside(module, part) if not module.endswith(".py") else None
             if below is None or (bound is not None and part in bound.names):
-                return _Module(
-                    None, None, frozenset(looked_at)
-                )  # what the package itself binds to the name of a module
+                return _Module(None)  # what the package itself binds to the name of a module
             module = below
-        bound = self._bound(importer, module, looked_at)
+        bound = self._bound(importer, module)
         names = self._layout.members(module)
         if bound is None:
-            return _Module(names, None, frozenset(looked_at))
-        return _Module(names | bound.names.keys(), self._layout.file(module), frozenset(looked_at))
+            return _Module(names)
+        return _Module(names | bound.names.keys(), self._layout.file(module))
 
-    def _bound(self, importer: str, module: str, looked_at: set[str]) -> Exports | None:
+    def _bound(self, importer: str, module: str) -> Exports | None:
         """What the file of a module binds, unless that is the importer itself."""
         file = self._layout.file(module)
-        if file is None or file == importer:
-            return None
-        looked_at.add(file)
-        return self._exports(file)
+        return self._exports(file) if file is not None and file != importer else None

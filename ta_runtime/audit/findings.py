@@ -11,7 +11,8 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding, Related, Site, Verdict
 from ta_lint.core.fingerprint import named
-from ta_lint.core.source import Source, decode, read
+from ta_lint.core.reading import read
+from ta_lint.core.source import Source, decode
 from ta_lint.core.suppress import suppressed
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.probes.places import Place

@@ -11,7 +11,8 @@ from ta_lint.core.catalogue import Rule, pages, rule_of
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding, Severity, Site, Verdict
 from ta_lint.core.fingerprint import named
-from ta_lint.core.source import NOTEBOOK, Source, decode, read
+from ta_lint.core.reading import read
+from ta_lint.core.source import NOTEBOOK, Source, decode
 from ta_runtime.html import marked
 from ta_runtime.report.words import counted, listed, number
 

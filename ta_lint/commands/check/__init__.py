@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     from ta_lint.commands.check import baseline, report
-    from ta_lint.commands.check.files import choose
-    from ta_lint.commands.check.settings import read_settings, warn_of_overlooked, working_folder
+    from ta_lint.commands.check.files import choose, warn_of_idle_ignores
+    from ta_lint.commands.check.settings import read_settings, shown, warn_of_overlooked, working_folder
 
     if arguments.watch and not (arguments.show_settings or arguments.show_files):
         from ta_lint.commands.check import watch
@@ -42,7 +42,7 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.show_settings:
         from ta_lint.commands.check.show_settings import as_toml
 
-        print(as_toml(settings.config), end="")
+        print(as_toml(shown(arguments, settings)), end="")
         return CLEAN
     if arguments.show_files:
         from ta_lint.commands.check.files import show
@@ -51,6 +51,7 @@ def _check(arguments: argparse.Namespace) -> int:
         return CLEAN
     accepted = baseline.accepted(arguments, settings.config)
     chosen = choose(arguments, settings)
+    warn_of_idle_ignores(arguments, chosen)
     if arguments.add_noqa:
         from ta_lint.commands.check import add_noqa
 

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from ta_lint.commands.check.settings import Settings
 from ta_lint.commands.messages import warn
+from ta_lint.core.config import Config
 from ta_lint.core.errors import UsageError
 from ta_lint.core.files import STDIN, display
 from ta_lint.core.terminal import harmless
-from ta_lint.discovery import discover, named
+from ta_lint.discovery import discover, may_be_python, named
 from ta_lint.file import File
 
 
@@ -33,6 +34,9 @@ def choose(arguments: argparse.Namespace, settings: Settings) -> Chosen:
         files = named(name, given, settings.configs, settings.root)
     else:
         files = discover(arguments.paths or [Path()], settings.configs, settings.root)
+        for path in arguments.paths:
+            if not (may_be_python(path) or path.is_dir()):
+                warn(f"{path}: not read, as it is no Python file and no notebook")
     if arguments.no_gates:
         files = [file._replace(gated=False) for file in files]
     if not files and given is None:
@@ -44,6 +48,19 @@ def show(chosen: Chosen) -> None:
     """Print the files, one a line."""
     for file in chosen.files:
         print(harmless(display(file.path)))
+
+
+def warn_of_idle_ignores(arguments: argparse.Namespace, chosen: Chosen) -> None:
+    """Warn about patterns of `per-file-ignores` that match no file, if the run has all files that they are about."""
+    by_settings: dict[Config, list[File]] = {}
+    for file in chosen.files:
+        if file.config.per_file_ignores:
+            by_settings.setdefault(file.config, []).append(file)
+    tops = [path.absolute() for path in arguments.paths or [Path()] if path.is_dir()]
+    for config, files in by_settings.items():
+        if any(Path(config.directory).is_relative_to(top) for top in tops):
+            for pattern in config.idle_ignores(file.path for file in files):
+                warn(f"{config.source}: per-file-ignores: {pattern!r} matches no file")
 
 
 def warn_of_no_files() -> None:

@@ -112,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--force-exclude", action="store_true", help="apply exclude to files named on the command line, too"
     )
     settings.add_argument(
-        "--show-settings", action="store_true", help="print the settings of this folder and exit"
+        "--show-settings", action="store_true", help="print the settings of this folder, or of PATH, and exit"
     )
     settings.add_argument("--show-files", action="store_true", help="print the files to lint and exit")
     settings.add_argument(

@@ -38,7 +38,12 @@ def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, out
         done = report.fixed(outcome.fixed, outcome.fixed_files)
         if arguments.format in ("text", "concise"):
             aside = hidden_notes(arguments, settings, findings)
-            text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}{aside}"
+            counts = (
+                report.summary(findings)
+                if chosen.files or outcome.given is not None
+                else "Nothing was checked.\n"
+            )
+            text = f"{text}{done}{counts}{report.remedies(findings, fixes)}{aside}"
         elif stream is not sys.stderr or arguments.output is not None:  # a machine reads the report
             print(done, end="", file=sys.stderr)
     if arguments.output is not None:
@@ -116,7 +121,8 @@ def _line_reader(root: Path, given: bytes | None) -> Callable[[str, int | None],
 
     @lru_cache(maxsize=1)  # a notebook may be large, and is read once per cell
     def source_at(path: str) -> "Source":
-        from ta_lint.core.source import read, source_of
+        from ta_lint.core.reading import read
+        from ta_lint.core.source import source_of
 
         return source_of(path, given if given is not None else read(root / path))
 

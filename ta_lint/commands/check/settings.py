@@ -57,6 +57,23 @@ def read_settings(arguments: argparse.Namespace, folder: Path) -> Settings:
     return Settings(Configs(options, folder), project_root(folder))
 
 
+def shown(arguments: argparse.Namespace, settings: Settings) -> Config:
+    """The settings that hold for the given path, or else for the working folder.
+
+    Raises:
+        UsageError: the path does not exist, or there are several.
+    """
+    if not arguments.paths:
+        return settings.config
+    path = arguments.paths[0]
+    if len(arguments.paths) > 1:
+        raise UsageError("--show-settings: give one path, as each folder may have settings of its own")
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or folder")
+    place = path.absolute()
+    return settings.configs.of_directory(place if path.is_dir() else place.parent)
+
+
 def warn_of_overlooked(settings: Settings) -> None:
     """Warn about what looks like settings but is not read."""
     for remark in settings.configs.overlooked:

@@ -58,7 +58,9 @@ class WatchedFiles:
         return self._standing != self._find_standing()
 
     def refresh(self, reread: bool = False) -> bool:
-        """Lint changed files, or all of them if the settings have changed; return whether anything is new.
+        """Lint all files if one or the settings have changed; return whether anything is new.
+
+        A change may give findings in other files. The cache knows which it leaves alone.
 
         `reread` makes it read the settings again. If they are wrong, the old ones stay.
         """
@@ -78,7 +80,7 @@ class WatchedFiles:
         gone = self._known.keys() - stamps.keys()
         self._known = {path: entry for path, entry in known.items() if path in stamps}
         try:
-            for file, found in self._lint(changed, self.reading.settings):
+            for file, found in self._lint(self.files if changed or gone else [], self.reading.settings):
                 self._known[file.path] = stamps[file.path], found
         except UsageError as error:
             self.trouble = str(error)

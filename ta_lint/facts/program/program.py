@@ -1,6 +1,5 @@
 """The files of a project, parsed when another file's facts first need them."""
 
-import os
 from functools import lru_cache
 from typing import NamedTuple
 from weakref import proxy
@@ -8,9 +7,11 @@ from weakref import proxy
 import libcst as cst
 
 from ta_lint.core.errors import Unreadable
-from ta_lint.core.source import Source, read, source_of
+from ta_lint.core.reading import Stamp, read_with_stamp, stamp_of
+from ta_lint.core.source import Source, source_of
 from ta_lint.facts.values.names import Binding, Names
 from ta_lint.file import name_of
+from ta_lint.project.around import Content, digest_of
 from ta_lint.project.imports import Imports
 from ta_lint.project.project import project_of
 from ta_lint.syntax.parse import parse
@@ -21,8 +22,6 @@ _NODES_OF_A_FILE = 120_000  # that are parsed for the facts of one file; about 6
 _MOST_BESIDE = 12  # files; what more have tells nothing, and parsing them takes the room of others
 _NODES_KEPT = 60_000  # for the next file
 _LARGEST = 200_000  # bytes; no larger file is parsed for the facts of others
-
-_Stamp = tuple[int, int, int]
 
 
 class Parsed(NamedTuple):
@@ -47,8 +46,12 @@ class Program:
         self._root = root
         self._project = project_of(root)
         self._parsed: dict[str, Parsed | None] = {}  # the least recently used first
-        self._stamps: dict[str, _Stamp | None] = {}
+        self._stamps: dict[str, Stamp | None] = {}
         self._room = _NODES_OF_A_FILE
+        self._unlinked: set[str] = (
+            set()
+        )  # the files whose names may have been looked up in a project that has changed since
+        self._asked_for: set[str] = set()  # the files that the one to lint has asked for
         self._held: Parsed | None = None
 
     # -- files ------------------------------------------------------------------------------------------------
@@ -59,9 +62,20 @@ class Program:
         if current is self._project:
             return
         self._project = current
-        for path in [path for path, stamp in self._stamps.items() if _stamp(path) != stamp]:
+        for path in [
+            path for path, stamp in self._stamps.items() if stamp is None or stamp_of(path) != stamp
+        ]:
             del self._stamps[path]
             self._parsed.pop(path, None)
+        self._unlinked = {*self._parsed}
+
+    def _linked(self, path: str) -> Parsed | None:
+        """A file that was parsed, with names that are looked up in the project as it is now."""
+        found = self._parsed.get(path)
+        if found is not None and path in self._unlinked:
+            found = self._parsed[path] = found._replace(names=self._names(path, found.tree))
+        self._unlinked.discard(path)
+        return found
 
     def open(self, path: str, source: Source) -> Parsed:
         """A file to lint, with this text, which need not be that on disk.
@@ -72,9 +86,10 @@ class Program:
         self._renew()
         self._make_room()
         self._held = None
+        self._asked_for.clear()
         self.imports.begin(path)
         self.imports.give(path, source.text)
-        known = self._parsed.get(path)
+        known = self._linked(path)
         if known is None or known.source.text != source.text or known.source.path != source.path:
             self._parsed.pop(path, None)
             known = self._parse(path, source)
@@ -103,16 +118,20 @@ class Program:
     def parsed(self, path: str) -> Parsed | None:
         """A file as it is on disk; None if it cannot be read or parsed, or if too many are open."""
         self.imports.read(path)
+        if path not in self._asked_for and self._room <= 0:
+            return None
         if path not in self._parsed:
-            if self._room <= 0:
-                return None
             try:
                 source = self._source(path)
-                self._parsed[path] = parsed = self._parse(path, source) if source is not None else None
-                self._room -= len(parsed.tree.nodes) if parsed is not None else 0
+                self._parsed[path] = self._parse(path, source) if source is not None else None
             except Unreadable:
                 self._parsed[path] = None
-        found = self._parsed[path]
+        found = self._linked(path)
+        if (
+            path not in self._asked_for
+        ):  # also where it was parsed for another one: what is found must not depend on that
+            self._asked_for.add(path)
+            self._room -= len(found.tree.nodes) if found is not None else 0
         if found is not None:
             self._keep(path, found)
         return found
@@ -121,12 +140,17 @@ class Program:
         tree, places = parse(source)
         program: Program = proxy(self)  # a weak reference: no circle keeps a tree
         tree.elsewhere = lambda node: program.tree_of(node)
-        return Parsed(path, source, tree, places, Names(tree, _Links(program, path)))
+        return Parsed(path, source, tree, places, self._names(path, tree))
+
+    def _names(self, path: str, tree: Tree) -> Names:
+        return Names(tree, _Links(proxy(self), path))
 
     def _source(self, path: str) -> Source | None:
         """The source of a file on disk; None if it is too large to be worth its while. May raise Unreadable."""
-        self._stamps[path] = _stamp(path)
-        data = read(path)
+        self._stamps[path] = None
+        data, stamp = read_with_stamp(path)
+        self._stamps[path] = stamp
+        self._project.around.note(path, Content(digest_of(data), stamp))
         return source_of(name_of(path, self._root), data) if len(data) <= _LARGEST else None
 
     def _keep(self, path: str, parsed: Parsed) -> None:
@@ -220,11 +244,3 @@ class _Links:
 def program_of(root: str) -> Program:
     """The program whose files are named relative to this folder."""
     return Program(root)
-
-
-def _stamp(path: str) -> _Stamp | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns, status.st_ino
