@@ -42,7 +42,7 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False)
             Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
     except OSError as error:
-        raise UsageError(f"cannot write {display(path)}: {error.strerror or oneline(error)}") from error
+        raise UsageError(f"cannot write {path}: {error.strerror or oneline(error)}") from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

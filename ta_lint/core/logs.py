@@ -11,7 +11,6 @@ from urllib.request import url2pathname
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import UsageError, oneline
-from ta_lint.core.files import display
 from ta_lint.core.finding import (
     Applicability,
     Finding,
@@ -60,7 +59,7 @@ def read_log(path: Path) -> Log:
         UsageError: the file cannot be read, is not SARIF 2.1.0 of ours, or names an unknown rule; the message names
             the key.
     """
-    name = display(path)
+    name = str(path)  # as the user gave it
     try:
         log = json.loads(path.read_bytes())
     except OSError as error:
