@@ -248,6 +248,7 @@ def root(node: ast.expr) -> str:
 LIVE = {
     "LayerCall",
     "Model",
+    "AskedModel",
     "Optimizer",
     "Gradients",
     "Update",

@@ -179,7 +179,7 @@ class Auditor:
     def audit_static(self, step: int | None = None) -> list[Finding]:
         """Check the model as it is built; returns the findings so far. It is about no `step`, which torch-audit takes."""
         session = self.audit.session
-        session.audit("model", session.model(self.model, here()))
+        session.audit_model(self.model, here())
         return self.findings
 
     def audit_init(self, step: int | None = None) -> list[Finding]:
@@ -192,7 +192,7 @@ class Auditor:
             raise ValueError("audit_init: there is no optimizer to check; give one to the Auditor")
         session = self.audit.session
         for optimizer in self.optimizers:
-            session.audit("optimizer", session.optimizers.facts(optimizer))
+            session.audit_optimizer(optimizer)
         return self.findings
 
     def audit_data(self, batch: Any, step: int | None = None) -> list[Finding]:
@@ -214,6 +214,7 @@ class Auditor:
             session.not_seen[f"what the model makes of the batch of `audit_data`: {trial.complaint}"] = 1
         for _ in range(_IN_A_ROW):
             session.audit("step", trial.step)
+        session.audit("data", trial.step)
         return self.findings
 
     def audit_step(self) -> None:

@@ -112,11 +112,12 @@ def run(arguments: argparse.Namespace) -> int:
             session = audit.session
             if arguments.phase == "init" and optimizer is None:
                 session.not_seen[f"{arguments.object} gives no optimizer to look at; {_BUILD}"] = 1
-            facts = session.model(model, NOWHERE)
-            if arguments.phase != "init":
-                session.audit("model", facts)
+            if arguments.phase == "init":
+                session.model(model, NOWHERE)  # whose parameters the optimizer has
+            else:
+                session.audit_model(model, NOWHERE)
             if arguments.phase != "static" and optimizer is not None:
-                session.audit("optimizer", session.optimizers.facts(optimizer))
+                session.audit_optimizer(optimizer)
         finally:
             audit.stop()
         report = auditing.report(arguments, audit, stream)
