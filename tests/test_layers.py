@@ -248,7 +248,6 @@ def root(node: ast.expr) -> str:
 LIVE = {
     "LayerCall",
     "Model",
-    "AskedModel",
     "Optimizer",
     "Gradients",
     "Update",

@@ -1,16 +1,12 @@
 """`ta-lint rules`: lists the rules."""
 
 import argparse
-import shutil
-import sys
 
 from ta_lint.commands import CLEAN
 from ta_lint.core.arguments import Parser
 
 TYPE_CHECKING = False  # `--help` needs no `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ta_lint.core.catalogue import Rule
 
 _EXAMPLES = """\
@@ -41,6 +37,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the list; return the exit status."""
     from ta_lint.core.catalogue import catalogue, check_selector, chosen
+    from ta_lint.core.report import listed
 
     selectors = [part for word in arguments.rules for part in word.replace(",", " ").split()]
     for selector in selectors:
@@ -54,17 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
         return CLEAN
     print(listed(rules), end="")
     return CLEAN
-
-
-def listed(rules: "Iterable[Rule]") -> str:
-    """One line for each rule; on a terminal it is cut where the terminal ends."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    lines = []
-    for rule in rules:
-        state = "on" if rule.default else "opt-in"
-        line = f"{rule.id}  {rule.name:<38} {rule.severity.value:<8} {state:<7} {rule.finds}"
-        lines.append(line if width is None or len(line) <= width else f"{line[: width - 1]}…")
-    return "".join(f"{line}\n" for line in lines)
 
 
 def fields(rule: "Rule") -> dict[str, object]:

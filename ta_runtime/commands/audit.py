@@ -62,8 +62,8 @@ def add_lists(parser: argparse.ArgumentParser) -> None:
 
 
 def _list() -> str:
-    from ta_lint.commands.rules import listed
     from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.report import listed
 
     return listed(rule for rule in catalogue().values() if "runtime" in rule.observers)
 
