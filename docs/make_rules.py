@@ -58,7 +58,7 @@ def _rules_page(data: dict[str, Any]) -> Iterator[str]:
         yield ""
         yield f"## {family}xx: {data['families'][family]}"
         yield ""
-        yield from _table("rule", "what goes wrong", "about", rows=map(_row, group))
+        yield from _table("rule", "what goes wrong", rows=map(_row, group))
     yield ""
     yield "## The rules of other linters"
     yield ""
@@ -97,7 +97,7 @@ def _row(rule: Rule) -> tuple[str, ...]:
         about.append("opt-in")
     if rule.fix != "none":
         about.append(f"{rule.fix} fix")
-    return f"{_link(rule)} {rule.name}", rule.finds.replace("|", "\\|"), ", ".join(about)
+    return f"{_link(rule)} {rule.name}<br>*{', '.join(about)}*", rule.finds.replace("|", "\\|")
 
 
 def _linter(linter: dict[str, Any], *, fixes: bool = False) -> Iterator[str]:
