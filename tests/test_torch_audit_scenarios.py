@@ -82,13 +82,19 @@ def mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
 
 
+def layer(model: nn.Sequential, index: int) -> nn.Linear:
+    found = model[index]
+    assert isinstance(found, nn.Linear)
+    return found
+
+
 # -- stability ------------------------------------------------------------------------------------------------
 
 
 @in_torch_audit
 def ta100() -> Auditor:
     model = mlp()
-    model[0].weight.data[0, 0] = float("nan")
+    layer(model, 0).weight.data[0, 0] = float("nan")
     return static(model)
 
 
@@ -106,7 +112,7 @@ def ta102_after_a_usual_start() -> Auditor:
 @in_torch_audit
 def ta103() -> Auditor:
     model = mlp()
-    return trained(model, rows(16), loss=lambda out: (out * 0 + model[2].bias).square().mean() + 1)
+    return trained(model, rows(16), loss=lambda out: (out * 0 + layer(model, 2).bias).square().mean() + 1)
 
 
 @harm
@@ -152,7 +158,7 @@ def ta105_of_many_rows() -> Auditor:
 
 def collapsed(count: int) -> Auditor:
     model = mlp()
-    model[0].bias.data.fill_(-100.0)
+    layer(model, 0).bias.data.fill_(-100.0)
     return trained(model, rows(count, steps=2))
 
 

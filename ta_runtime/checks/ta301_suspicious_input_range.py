@@ -47,7 +47,7 @@ def check_data(step: Step) -> Iterator[Suspicion]:
             message = (
                 "the values of this input are large, and the largest rule the gradient: standardise them"
             )
-            evidence = {
+            evidence: dict[str, float | str] = {
                 "minimum": large[0].minimum or 0.0,
                 "maximum": large[0].maximum or 0.0,
                 "layer": call.layer.name,

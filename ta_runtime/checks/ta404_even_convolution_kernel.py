@@ -44,8 +44,13 @@ def check_static(asked: AskedModel) -> Iterator[Suspicion]:
 
 
 def _is_between(convolution: _Convolution) -> bool:
-    pairs = zip(convolution.kernel_size, convolution.stride, strict=True)
-    return any(kernel % 2 == 0 and stride == 1 for kernel, stride in pairs)
+    """Whether an even kernel moves one position at a time. One that is padded by all its reach looks back on purpose."""
+    kernels, strides, dilations = convolution.kernel_size, convolution.stride, convolution.dilation
+    padding = (0,) * len(kernels) if isinstance(convolution.padding, str) else convolution.padding
+    return any(
+        kernel % 2 == 0 and stride == 1 and pad < dilation * (kernel - 1)
+        for kernel, stride, pad, dilation in zip(kernels, strides, padding, dilations, strict=True)
+    )
 
 
 def _is_cropped(name: str, convolution: _Convolution, model: nn.Module) -> bool:

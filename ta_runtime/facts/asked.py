@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """A parameter: its L2 norm, and of a convolution's weight that of each filter."""
@@ -39,7 +42,7 @@ class AskedModel:
 def asked(model: Model) -> AskedModel:
     """Measure a model now; waits for its device."""
     convolutions = {
-        id(module.weight) for module in model.module.modules() if isinstance(module, nn.modules.conv._ConvNd)
+        id(module.weight) for module in model.module.modules() if isinstance(module, _CONVOLUTIONS)
     }
     weights = []
     with torch.no_grad():
