@@ -383,6 +383,13 @@ def test_a_note_becomes_what_its_page_says_when_training_shows_the_harm() -> Non
     assert said(auditor, "TA405") == "found"
 
 
+def test_each_value_of_a_mapping_is_a_batch_if_the_model_knows_none_of_the_names() -> None:
+    """As a demo of torch-audit hands two wrong batches over."""
+    turned, bytes_ = torch.randn(2, 32, 32, 3), torch.randint(256, (2, 3, 32, 32)).float()
+    auditor = data(nn.Conv2d(3, 8, 3), {"nhwc": turned, "range": bytes_})
+    assert (said(auditor, "TA303"), said(auditor, "TA301")) == ("found", "found")
+
+
 def test_large_values_and_few_samples_are_notes_of_a_batch_that_is_asked_about() -> None:
     assert said(data(nn.Linear(64, 2), torch.rand(16, 64) * 255.0), "TA301") == "a note"
     convolution = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8))

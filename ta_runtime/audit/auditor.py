@@ -19,8 +19,8 @@ from ta_lint.core.finding import Finding
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.reporters import Reporter, files
 from ta_runtime.audit.result import Result
-from ta_runtime.audit.trial import Trial
-from ta_runtime.probes.places import here
+from ta_runtime.audit.trial import Trial, batches, inner
+from ta_runtime.probes.places import Place, here
 from ta_runtime.settings import OnFinding, resolve, severity
 
 _IN_A_ROW = 3
@@ -201,11 +201,16 @@ class Auditor:
         The call is made in the mode that the model is in, with copies of its parameters and buffers; attributes of its
         modules and the global random generators are put back, so the training that follows is the same to the last bit.
         What the model raises is not raised here. It is called with what its `forward` takes of the batch: of a mapping
-        by name, of a sequence the first, as the targets stand last. Takes the memory of a copy of the model, and waits
+        by name, of a sequence the first, as the targets stand last; of a mapping without a name that it knows, with each value. Takes the memory of a copy of the model, and waits
         for the device. `Result.not_seen` says what the call raised, or why the model cannot be called on trial. The `step`
         that torch-audit takes is known.
         """
         place = here()
+        for one in batches(inner(self.model), batch):
+            self._audit_batch(one, place)
+        return self.findings
+
+    def _audit_batch(self, batch: Any, place: Place) -> None:
         with self.audit.looking_away():
             trial = Trial(self.audit.settings, self.model, batch, place)
         session = self.audit.session
@@ -215,7 +220,6 @@ class Auditor:
         for _ in range(_IN_A_ROW):
             session.audit("step", trial.step)
         session.audit("data", trial.step)
-        return self.findings
 
     def audit_step(self) -> None:
         """Audit the step that begins now in full, whatever `every_n_steps` says; call it before the forward pass."""
