@@ -44,7 +44,8 @@ def counted(folder: Path, text: str) -> str:
         ("# noqa: adam-with-weight-decay, unsafe-torch-load", ""),
         ("# noqa: E501,adam-with-weight-decay,TA700", ""),
         ("# noqable", "TA401 TA700"),
-        ("# ta: noqa", "TA401 TA700"),
+        ("# ta: noqa", "TA401 TA700 TA002"),
+        ("# ta: noqa: TA401", "TA401 TA700 TA002"),  # it was ignored without a word
     ],
 )
 def test_a_comment_suppresses_what_it_names_and_no_more(tmp_path: Path, comment: str, left: str) -> None:

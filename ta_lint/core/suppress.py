@@ -38,11 +38,13 @@ class _Directive:
     match: re.Match[str]
     codes: tuple[str, ...]
     whole_file: bool
+    misplaced: bool = False
+    """Whether it means the file, but is behind code; then it suppresses nothing."""
     used: set[str] = field(default_factory=set)
 
     def covers(self, finding: Finding) -> bool:
-        if not self.codes:
-            return True
+        if self.misplaced or not self.codes:
+            return not self.misplaced
         rule = rule_of(finding.rule)
         matching = [code for code in self.codes if specificity(code, rule) >= 2]
         self.used.update(matching)
@@ -180,15 +182,22 @@ def _directives(source: Source) -> Iterable[_Directive]:
         if found is None or (source.notebook is not None and source.notebook.is_refused(comment.line)):
             continue  # in a cell that is not Python, it may suppress what we cannot see
         whole_file = found["ours"] is not None
-        if whole_file and not comment.alone:
-            continue
         codes = tuple(code for code in re.split(r"[,\s]+", found["codes"] or "") if code)
-        yield _Directive(comment, found, codes, whole_file)
+        yield _Directive(comment, found, codes, whole_file, misplaced=whole_file and not comment.alone)
 
 
 def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str]) -> Iterable[Finding]:
     rule = rule_of("TA002")
     for directive in directives:
+        if directive.misplaced:
+            line, column, text, _ = directive.comment
+            message = (
+                "`ta: noqa` suppresses nothing behind code: put it on a line of its own, or write `noqa`"
+            )
+            yield Finding(
+                rule.id, message, rule.severity, Site(source.path, line, column, line, column + len(text))
+            )
+            continue
         unused = {
             code: named for code in directive.codes if (named := _named(code, directive, enabled)) is not None
         }
