@@ -49,16 +49,16 @@ def _rules_page(data: dict[str, Any]) -> Iterator[str]:
     on = sum(rule.default for rule in rules)
     yield "# Rules"
     yield ""
-    yield "Made by `python docs/make_rules.py` from the rule pages and `docs/rules.toml`. Do not edit it."
+    yield "<!-- made by docs/make_rules.py from the rule pages and docs/rules.toml: edit those -->"
     yield ""
     yield f"{len(rules)} rules, {on} of them on by default; `--extend-select` adds others by id, prefix, name or tag."
-    yield "Each page has bad and good code, and the limits of the rule."
-    yield "*source*: `ta-lint check` sees it; *run*: `ta_runtime` sees it. `ta-lint rules --format json` prints the same as JSON."
+    yield "Each page has bad and good code, and the limits of the rule. *source*: `ta-lint check` sees it; *run*: `ta_runtime`"
+    yield "sees it. `ta-lint rules TA6` lists them in a terminal, `ta-lint rules -f json` as JSON."
     for family, group in groupby(rules, lambda rule: rule.id[:3]):
         yield ""
         yield f"## {family}xx: {data['families'][family]}"
         yield ""
-        yield from _table("rule", "name", "severity", "seen in", "default", "fix", rows=map(_row, group))
+        yield from _table("rule", "what goes wrong", rows=map(_row, group))
     yield ""
     yield "## The rules of other linters"
     yield ""
@@ -92,8 +92,12 @@ def _rules_page(data: dict[str, Any]) -> Iterator[str]:
 
 def _row(rule: Rule) -> tuple[str, ...]:
     seen = " + ".join({"static": "source", "runtime": "run"}[observer] for observer in rule.observers)
-    default = "on" if rule.default else "opt-in"
-    return _link(rule), rule.name, rule.severity.value, seen, default, rule.fix.replace("none", "")
+    about = [rule.severity.value, seen]
+    if not rule.default:
+        about.append("opt-in")
+    if rule.fix != "none":
+        about.append(f"{rule.fix} fix")
+    return f"{_link(rule)} {rule.name}<br>*{', '.join(about)}*", rule.finds.replace("|", "\\|")
 
 
 def _linter(linter: dict[str, Any], *, fixes: bool = False) -> Iterator[str]:

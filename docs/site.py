@@ -1,7 +1,7 @@
 """Builds the website of `rules/`, `docs/` and the README: `python docs/site.py OUT` (`pip install 'ta-lint[site]'`).
 
 The Markdown stays as it is read in the repository. What only a website wants is done to a copy: the header of a rule becomes a
-line of its properties, code blocks lose what only tests read, and links that leave the site lead to the repository.
+line of its properties, code blocks lose what only tests read, and links that leave the site lead to the repository. No page asks another host for anything.
 """
 
 import argparse
@@ -20,6 +20,9 @@ from ta_lint.core.catalogue import Rule, catalogue
 ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/ta-lint/ta-lint/blob/main"
 
+PICTURES = "https://raw.githubusercontent.com/ta-lint/ta-lint/main/docs/images"
+"""Where README has its pictures, for the pages of package indexes; the site has them itself."""
+
 _LINK = re.compile(r"(?<!`)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^```(python|json)[ \t]+\S[^\n]*$", re.MULTILINE)
 _HEADER = re.compile(r"(?<=\n)```toml\n.*?```\n", re.DOTALL)
@@ -37,6 +40,8 @@ def main() -> int:
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text, encoding="utf-8")
         shutil.copytree(ROOT / "docs" / "images", Path(folder, "pages", "docs", "images"))
+        for name in ("site.css", "site.js"):
+            shutil.copy(ROOT / "docs" / name, Path(folder, "pages", "docs"))
         settings = Path(folder, "mkdocs.yml")
         settings.write_text((ROOT / "docs" / "mkdocs.yml").read_text(encoding="utf-8"), encoding="utf-8")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
@@ -56,7 +61,7 @@ def pages() -> Iterator[tuple[str, str]]:
         text = path.read_text(encoding="utf-8")
         if path.parent.name == "rules":
             text = _HEADER.sub(_properties(catalogue()[path.stem[:5]]), text, count=1)
-        text = _FENCE.sub(r"```\1", text)
+        text = _FENCE.sub(r"```\1", text).replace(f"]({PICTURES}/", "](docs/images/")
         yield name, _LINK.sub(partial(_link, path, set(sources.values())), text)
 
 
@@ -70,12 +75,12 @@ def _properties(rule: Rule) -> str:
 
 
 def _link(page: Path, pages: set[Path], found: re.Match[str]) -> str:
-    """A link between pages as it is; to the start page by its name there; to anything else, into the repository."""
+    """A link between pages, or to a picture, as it is; to the start page by its name there; to anything else, into the repository."""
     target, anchor = (page.parent / found[1]).resolve(), found[2] or ""
     if target == ROOT / "README.md":
         up = "../" if page.parent != ROOT else ""
         return f"]({up}index.md{anchor})"
-    if target in pages:
+    if target in pages or target.parent == ROOT / "docs" / "images":
         return found[0]
     return f"]({REPOSITORY}/{target.relative_to(ROOT).as_posix()}{anchor})"
 

@@ -1,6 +1,5 @@
 """The command line of `ta-lint`. `ta_lint.commands` has the arguments and the work of each command."""
 
-import argparse
 import io
 import os
 import sys
@@ -21,15 +20,25 @@ _COMMANDS = {
     "rule": "explain a rule",
     "merge": "join the reports of the linter and of runs",
     "server": "start the language server, for editors",
-    "rules": "list all rules",
+    "rules": "list the rules, with what each finds",
 }
+
+_ELSEWHERE = {
+    "explain": "ta-lint rule",
+    "lint": "ta-lint check",
+    **{
+        name: f"ta-runtime {name}"
+        for name in ("audit", "collect", "diff", "infer", "preflight", "report", "run")
+    },
+}
+"""Words for a command that other tools have, and the commands of `ta-runtime`."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     words = sys.argv[1:] if argv is None else argv
-    parser, commands = _parser(words)
-    arguments = parsed(parser, commands, words, "to lint it, write `ta-lint check {}`")
+    advice = "to lint it, write `ta-lint check {}`"
+    arguments = parsed(_parser, words, with_path=advice, elsewhere=_ELSEWHERE)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):  # the terminal's encoding may lack a character
@@ -60,15 +69,12 @@ def main(argv: list[str] | None = None) -> int:
         return ERROR
 
 
-def _parser(
-    words: "Sequence[str]",
-) -> tuple[argparse.ArgumentParser, "Mapping[str, argparse.ArgumentParser]"]:
+def _parser(words: "Sequence[str]") -> tuple[Parser, "Mapping[str, Parser]"]:
     """The parser of a command line and those of its commands; only a named command is loaded."""
     parser = Parser(
         prog="ta-lint",
         description="Finds bugs in PyTorch training code that raise no error and train a worse model.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"ta-lint {__version__}")
     parser.add_argument(

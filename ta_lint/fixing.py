@@ -33,6 +33,8 @@ class Fixed:
     """The number of applied fixes."""
     complaints: tuple[str, ...]
     """Messages for the user: what could not be fixed, and why."""
+    rules: tuple[str, ...] = ()
+    """The rule of each applied fix."""
 
     @property
     def changes(self) -> bool:
@@ -99,8 +101,9 @@ def _fixed(file: File, accepted: frozenset[str]) -> Fixed:
     if not _comes_back(source_of(file.name, data), data):
         complaint = f"{file.name}: not fixed: its encoding would not give the same bytes back"
         return Fixed(file, data, data, lint(file, data), 0, (complaint,))
-    before, count, refused, rounds = data, 0, set[str](), 0
+    before, refused, rounds = data, set[str](), 0
     complaints: list[str] = []
+    fixed: list[str] = []
     while True:
         examined = examine(file, data)
         findings, source = examined.findings, examined.source
@@ -116,13 +119,13 @@ def _fixed(file: File, accepted: frozenset[str]) -> Fixed:
         rounds += 1
         edited, made, broken = _with_fixes(source, data, proposed)
         data = bytes_of(edited, before)
-        count += len(made)
+        fixed += [finding.rule for finding in made]
         refused.update(map(_key, broken))
         complaints += [
             f"{file.name}:{finding.site.position}: the fix of {finding.rule} would break the file; it was not made"
             for finding in located(broken, source)
         ]
-    return Fixed(file, before, data, examined.located, count, tuple(complaints))
+    return Fixed(file, before, data, examined.located, len(fixed), tuple(complaints), tuple(fixed))
 
 
 def _comes_back(source: Source, data: bytes) -> bool:

@@ -1,6 +1,6 @@
 """The command `ta-runtime`: its command line. What each command does is in `ta_runtime.commands`."""
 
-import argparse
+import re
 import sys
 from collections.abc import Mapping
 
@@ -46,11 +46,23 @@ examples:
 """
 
 
+_OBJECT = re.compile(r"[A-Za-z_][\w.]+:[A-Za-z_][\w.]*")
+
+_ELSEWHERE = {
+    "explain": "ta-lint rule",
+    **{name: f"ta-lint {name}" for name in ("clean", "lint", "merge", "rule", "rules", "server")},
+    "lint": "ta-lint check",
+}
+"""Words for a command that other tools have, and the commands of `ta-lint`."""
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    parser, commands = _parser()
+    words = sys.argv[1:] if argv is None else argv
+    if words and _OBJECT.fullmatch(words[0]):  # as the command line of torch-audit begins
+        words = ["audit", *words]
     script = "to watch a script, write `ta-runtime run {}`"
-    arguments = parsed(parser, commands, sys.argv[1:] if argv is None else argv, script)
+    arguments = parsed(lambda _: _parser(), words, with_path=script, elsewhere=_ELSEWHERE)
     extras.asked_for(arguments.extra)
     try:
         status: int = arguments.run(arguments)
@@ -78,15 +90,15 @@ def main(argv: list[str] | None = None) -> int:
         return ERROR
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+def _parser() -> tuple[Parser, Mapping[str, Parser]]:
     parser = Parser(
         prog="ta-runtime",
         description="Watches PyTorch training and finds bugs that raise no error and train a worse model.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"ta-runtime {__version__}")
+    audit.add_lists(parser)
     parser.add_argument("--print-completion", action=PrintCompletion, whole=lambda: _parser()[0])
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in (run, preflight, audit, diff, report, collect, infer, check):

@@ -104,6 +104,9 @@ class Incidents:
                 if suspicion.cause:
                     self._chains[suspicion.cause] = incident
                 opened.append(incident)
+            elif incident.suspicion.is_note and (rule, suspicion.is_note) == (incident.rule, False):
+                incident.suspicion = suspicion  # it does harm now
+                opened.append(incident)
             if not incident.times or incident.last_step != step:
                 incident.times += 1
                 incident.last_step = step

@@ -310,7 +310,7 @@ USAGE = {
     "an unknown rule": (
         ["--select=TA6000"],
         {},
-        "command line: no rule, prefix, tag or alias is called 'TA6000'",
+        "--select: no rule, prefix, tag or alias is called 'TA6000'; did you mean TA600?",
     ),
     "a name nearly right": (["--select=adam-with-weight-decey"], {}, "did you mean adam-with-weight-decay?"),
     "an unknown key": ([], {"selct": ["TA401"]}, "[tool.ta] has no key 'selct'; did you mean select?"),
@@ -514,7 +514,8 @@ def test_an_empty_argument_is_refused(folder: Path, argument: str) -> None:
     command = [sys.executable, "-m", "ta_lint", "check", argument]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2
-    assert ran.stderr.splitlines()[-1].endswith(("no rule is named", "the path is empty"))
+    [line] = ran.stderr.splitlines()
+    assert "no rule is named" in line or "the path is empty" in line
 
 
 def test_findings_are_the_same_from_one_process_and_several(tmp_path: Path) -> None:

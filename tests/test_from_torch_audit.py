@@ -36,6 +36,62 @@ def test_each_name_has_a_row_that_says_what_replaces_it(name: str) -> None:
     assert any(re.search(rf"(?<!\w){re.escape(name)}\b", theirs) for theirs, _ in ROWS)
 
 
+MODELS = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16))
+
+    def forward(self, x):
+        return self.stem(x)
+"""
+
+COMMANDS = [
+    (theirs.strip("`"), re.match(r"`([^`]+)`", ours)[1])  # type: ignore[index]
+    for theirs, ours in ROWS
+    if theirs.startswith("`torch-audit ")
+]
+
+
+def test_each_command_of_its_readme_works_with_only_its_name_changed(tmp_path: Path) -> None:
+    """D38. Also without `audit`."""
+    (tmp_path / "models.py").write_text(MODELS)
+    assert len(COMMANDS) == 11
+    for theirs, ours in COMMANDS:
+        assert ours == theirs.replace("torch-audit", "ta-runtime audit")
+        for words in (ours.split()[1:], ours.split()[2:])[: 1 + ("static" not in theirs)]:
+            ran = commands.warm(tmp_path, "-m", "ta_runtime", *words)
+            assert (
+                ran.returncode,
+                ran.stderr.replace("ta-runtime: recorded 1 finding in baseline.json\n", ""),
+            ) == (0, ""), ours
+            if "--list-rules" in words:
+                assert "TA405  dead-filter" in ran.stdout
+            elif "--explain" in words:
+                assert ran.stdout.startswith("# TA405: dead-filter\n")
+            elif "-o" in words:
+                assert "TA400" in (tmp_path / words[-1]).read_text()
+            elif "init" in words:
+                assert "models:Net gives no optimizer to look at" in ran.stdout
+            elif "--baseline" in words and "--update-baseline" not in words:
+                assert ran.stdout == "All checks passed (1 in the baseline).\n"
+            elif "--select" in words:
+                assert ran.stdout == "All checks passed.\n"
+            elif "--update-baseline" not in words:
+                assert "TA400 note" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "option", "--format --fail-level --step --show-suppressed --ignore-internal-errors".split()
+)
+def test_each_option_that_means_something_else_has_a_row(option: str) -> None:
+    assert re.search(rf"^\| (several )?`{option}` \|", PAGE, re.MULTILINE)
+
+
 def names() -> Iterator[str]:
     for _, ours in ROWS:
         yield from re.findall(r"`((?:ta_runtime|ta_lint)\.[\w.]+)`", ours)

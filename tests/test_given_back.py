@@ -36,7 +36,7 @@ from ta_runtime.integrations import accelerate as of_accelerate
 from ta_runtime.integrations import lightning as of_lightning
 from ta_runtime.integrations import transformers as of_transformers
 from ta_runtime.monitor import ModuleMonitor
-from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
+from ta_runtime.monitor.refined_coordinate_check import RefinedCoordinateCheck
 from ta_runtime.observers.optimizers import Optimizers
 from ta_runtime.probes import hub
 from ta_runtime.runs import Run

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -39,8 +40,11 @@ def main() -> int:
     missed = 0
     for kind in ("faults", "healthy"):
         for program in programs(kind):
-            command = [sys.executable, "-m", "ta_runtime", "preflight", *OPTIONS, str(program)]
-            ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            command = [sys.executable, "-m", "ta_runtime", "preflight", *OPTIONS, str(program.absolute())]
+            with tempfile.TemporaryDirectory() as folder:  # for what the program writes
+                ran = subprocess.run(
+                    command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+                )
             rules = found(ran.stdout) if kind == "faults" else alarms(ran.stdout)
             right = bool(rules & wanted(program)) if kind == "faults" else not rules
             missed += not right

@@ -4,11 +4,14 @@ import argparse
 from pathlib import Path
 
 from ta_lint.commands import CLEAN
-from ta_lint.core.arguments import path
+from ta_lint.core.arguments import Parser, path
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
+    parser.works_alone = True
+    parser.usage = "ta-lint clean [options] [PATH]"
     parser.description = "Removes the caches of the project and of all folders below PATH, and nothing else."
+    parser.epilog = "exit status: 0, or 2 if a cache could not be removed"
     parser.add_argument("path", nargs="?", type=path, default=".", metavar="PATH", help="(default: .)")
     parser.add_argument("--cache-dir", type=path, metavar="DIR", help="remove the cache in this folder too")
     parser.add_argument("--quiet", "-q", action="store_true", help="do not say what was removed")

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ta_lint.commands import CLEAN, FINDINGS
-from ta_lint.core.arguments import file, path
+from ta_lint.core.arguments import Parser, file, path
 
 if TYPE_CHECKING:
     from ta_lint.core.terms import Severity
@@ -33,15 +33,15 @@ exit status: 0 clean, 1 findings at or above --fail-level that no run refutes,
 _FORMATS = ("table", "text", "concise", "json", "sarif", "github", "gitlab", "azure", "junit")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
+    parser.usage = "ta-lint merge [options] SARIF [SARIF ...]"
     parser.description, parser.epilog = _ABOUT, _EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "logs", nargs="+", type=path, metavar="SARIF", help="logs of ta-lint and ta-runtime, in any order"
     )
     parser.add_argument("--output", "-o", type=file, metavar="FILE", help="write the merged log, as SARIF")
-    parser.add_argument("--format", choices=_FORMATS, default="table",
-                        help="format on standard output (default: table)")  # fmt: skip
+    parser.add_argument("--format", "-f", choices=_FORMATS, metavar="FORMAT", default="table",
+                        help=f"{', '.join(_FORMATS)} on standard output (default: table)")  # fmt: skip
     parser.add_argument("--quiet", "-q", action="store_true", help="print nothing if --output is given")
     parser.add_argument("--fail-level", choices=("note", "warning", "error"), default="warning",
                         help="lowest severity that makes the exit status 1 (default: warning)")  # fmt: skip

@@ -4,13 +4,28 @@ import argparse
 import sys
 
 from ta_lint.commands import CLEAN
+from ta_lint.core.arguments import Parser
+
+_ABOUT = "Prints the page of a rule: what goes wrong, bad and good code, and the limits of the rule."
+
+_EXAMPLES = """\
+examples:
+  ta-lint rule TA600                the rule with this id
+  ta-lint rule missing-zero-grad    the rule with this name
+  ta-lint rule TOR102               ours for a rule of another linter
+  ta-lint rule --all -f json        all pages, for a program
+
+`ta-lint rules` lists all rules.
+"""
 
 TYPE_CHECKING = False  # `--help` needs no `typing`
 if TYPE_CHECKING:
     from ta_lint.core.catalogue import Rule
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
+    parser.usage = "ta-lint rule [options] ID|NAME"
+    parser.description, parser.epilog = _ABOUT, _EXAMPLES
     parser.add_argument(
         "rule", nargs="?", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id"
     )
@@ -18,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         "--output-format",
+        "-f",
         choices=("text", "json"),
         default="text",
         help="json is a list of rules, each with its page as `explanation` (default: text)",

@@ -6,6 +6,7 @@ import signal
 import sys
 
 from ta_lint.commands import CLEAN, FINDINGS
+from ta_lint.core.arguments import Parser
 
 _ABOUT = """\
 Speaks the Language Server Protocol on standard input and output: findings while
@@ -26,9 +27,9 @@ To lint files here, use `ta-lint check`. Ctrl-C ends the server.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
+    parser.works_alone = True
     parser.description, parser.epilog = _ABOUT, _STATUS
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--stdio", action="store_true", help="has no effect; some editors add it")
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from ta_lint.core.errors import UsageError, hint
@@ -9,6 +10,7 @@ from ta_lint.core.errors import UsageError, hint
 TYPE_CHECKING = False  # `--help` needs neither `typing` nor `pathlib`
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, NoReturn
 
 _SUFFIXES = (".py", ".ipynb")
 
@@ -37,7 +39,33 @@ class PrintCompletion(argparse.Action):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says of a wrong choice which one may be meant."""
+    """A parser of all our commands: its help keeps its lines, an error is one line, and a wrong choice gets a suggestion.
+
+    A command without arguments prints its help, unless it `works_alone`.
+    """
+
+    works_alone = False
+
+    def __init__(self, *arguments: "Any", **named: "Any") -> None:
+        named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*arguments, **named)
+
+    def knows(self, word: str) -> bool:
+        """Whether a word that begins with `--` is an option, or the beginning of one."""
+        option = word.partition("=")[0]
+        return any(known.startswith(option) for known in self._option_string_actions)
+
+    def before_others(self, words: Sequence[str]) -> Sequence[str]:
+        """The words among which each option is this parser's: none if some may be a script's."""
+        if any(action.nargs == argparse.REMAINDER for action in self._actions):
+            return ()
+        return words[: words.index("--")] if "--" in words else words
+
+    def error(self, message: str) -> "NoReturn":
+        """End with one line; the usage of a command with thirty options would hide it."""
+        from ta_lint.core.terminal import harmless
+
+        self.exit(2, f"{self.prog}: error: {harmless(message)} (see `{self.prog} --help`)\n")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         try:
@@ -48,34 +76,54 @@ class Parser(argparse.ArgumentParser):
 
 
 def parsed(
-    parser: argparse.ArgumentParser,
-    commands: Mapping[str, argparse.ArgumentParser],
+    commands: Callable[[Sequence[str]], tuple[Parser, Mapping[str, Parser]]],
     words: Sequence[str],
+    *,
     with_path: str,
+    elsewhere: Mapping[str, str],
 ) -> argparse.Namespace:
-    """Parse a command line; `with_path` is the error for a path given as command, with `{}` for the path.
+    """Parse a command line.
+
+    `commands` makes the parser, and those of its commands, for these words. `with_path` is the error for a path given as
+    command, with `{}` for the path. `elsewhere` has the command line that does what other words for a command mean.
 
     Raises:
-        SystemExit: the words name no known command, or only ask for help, which is then printed.
+        SystemExit: the words are wrong, or only ask for help, which is then printed.
     """
-    first = words[0] if words else "-"
-    if not first.startswith("-") and first not in commands:
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    parser, known = commands(words)
+    first = words[0] if words else ""
+    command = known.get(first, parser)
+    if len(words) == (command is not parser) and not command.works_alone:
+        command.print_help(sys.stderr)
+        parser.exit(2)
+    if command is parser and not first.startswith("-"):
+        if first in elsewhere:
+            parser.error(
+                f"no command is called {first!r}; write `{' '.join([elsewhere[first], *words[1:]])}`"
+            )
         if first.endswith(_SUFFIXES) or os.path.exists(first):  # noqa: PTH110 - keeps pathlib out of `--help`
             parser.error(with_path.format(first))
-        near = hint(first, commands) or f"; the commands are {', '.join(commands)}"
+        near = hint(first, known) or f"; the commands are {', '.join(known)}"
         parser.error(f"no command is called {first!r}{near}")
-    option = first.partition("=")[0]
-    if option.startswith("--") and not any(
-        known.startswith(option) for known in parser._option_string_actions
-    ):
-        near = hint(option, parser._option_string_actions) or f"; name a command first: {', '.join(commands)}"
-        parser.error(f"unrecognized arguments: {first}{near}")
-    arguments, unknown = parser.parse_known_args(words)
+    own = words[:1] if command is parser else command.before_others(words[1:])
+    unknown = [word for word in own if word.startswith("--") and not command.knows(word)]
+    if not unknown:
+        arguments, unknown = parser.parse_known_args(words)
     if unknown:
-        command = commands.get(first, parser)
-        near = hint(unknown[0].partition("=")[0], command._option_string_actions)
-        command.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+        _refuse(command, commands(list(known))[1], unknown)
     return arguments
+
+
+def _refuse(parser: Parser, commands: Mapping[str, Parser], unknown: Sequence[str]) -> "NoReturn":
+    """End with an error about words that a parser does not know."""
+    option = unknown[0].partition("=")[0]
+    near = hint(option, parser._option_string_actions, beside="--")
+    if not near and option.startswith("-"):
+        having = [f"`{each.prog}`" for each in commands.values() if option in each._option_string_actions]
+        near = f"; it is an option of {' and '.join(having)}" if having else ""
+    parser.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
 
 
 def path(text: str) -> "Path":

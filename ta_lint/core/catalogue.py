@@ -20,6 +20,10 @@ PAGES_URL = "https://github.com/ta-lint/ta-lint/blob/main/rules"
 _FOREIGN_PREFIX = re.compile(r"[A-Z]{2,}\d*")
 
 _TITLE = re.compile(r"# (?P<id>TA\d{3}): (?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\n")
+_DIGITS = str.maketrans("OIL", "011")
+"""Letters that are taken for digits in an id."""
+
+_SENTENCE = re.compile(r"(.+?[.?!:]\)?|.+)\s(?=[A-Z`(\"]|$)")
 _METADATA = re.compile(r"```toml\n(?P<toml>.*?)```\n", re.DOTALL)
 
 
@@ -62,6 +66,11 @@ class Rule:
     @property
     def stem(self) -> str:
         return f"{self.id}-{self.name}"
+
+    @property
+    def finds(self) -> str:
+        """The first sentence of its summary."""
+        return _SENTENCE.match(self.summary + " ")[1]  # type: ignore[index]  # a summary ends in a full stop
 
     @property
     def url(self) -> str:
@@ -237,8 +246,21 @@ def check_selector(selector: str, where: str) -> None:
     """Raise UsageError, with the closest names, if a selector matches no rule."""
     if any(specificity(selector, rule) for rule in catalogue().values()):
         return
-    near = hint(selector, set(selectors()), most=3) or "; `ta-lint rules` lists them all"
+    near = _near(selector)
     raise UsageError(f"{where}: no rule, prefix, tag or alias is called {selector!r}{near}")
+
+
+def _near(selector: str) -> str:
+    """What may be meant by a selector that matches nothing: of an id, the rules whose ids begin like it."""
+    like_id = selector.upper().translate(_DIGITS)
+    if like_id.startswith("TA") and like_id[2:3].isdigit():
+        starts = (like_id[:end] for end in range(min(len(like_id), 5), 2, -1))
+        known = next((start for start in starts if any(rule.startswith(start) for rule in catalogue())), None)
+        if known is not None and known != selector:
+            return f"; did you mean {known}?" + (
+                "" if known in catalogue() else f" `ta-lint rules {known}` lists its rules"
+            )
+    return hint(selector, set(selectors()), most=3) or "; `ta-lint rules` lists them all"
 
 
 def selectors() -> Iterator[str]:

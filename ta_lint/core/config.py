@@ -317,6 +317,10 @@ def _chosen_rules(options: Options, raw: RawConfig, place: Place) -> frozenset[s
         return None
     from ta_lint.core.catalogue import adjusted, check_selector, selected
 
+    given = {"--select": options.select, "--extend-select": options.extend_select, "--ignore": options.ignore}
+    for option, selectors in given.items():
+        for selector in selectors or ():
+            check_selector(selector, option)
     if options.select is not None:
         rules = selected(options.select, options.extend_select, options.ignore, "command line")
     else:

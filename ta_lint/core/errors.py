@@ -56,9 +56,13 @@ def oneline(error: BaseException) -> str:
     return (text or type(error).__name__).splitlines()[0][:200]
 
 
-def hint(word: str, known: Iterable[str], most: int = 1) -> str:
-    """`; did you mean ...?` with the closest known words; empty if none is close."""
+def hint(word: str, known: Iterable[str], most: int = 1, beside: str = "") -> str:
+    """`; did you mean ...?` with the closest known words; empty if none is close.
+
+    `beside` is how all words begin that count, which makes none of them closer.
+    """
     import difflib
 
-    near = difflib.get_close_matches(word, sorted(known), n=most)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    rests = sorted(each.removeprefix(beside) for each in known if each.startswith(beside))
+    near = difflib.get_close_matches(word.removeprefix(beside), rests, n=most)
+    return f"; did you mean {' or '.join(beside + each for each in near)}?" if near else ""

@@ -156,6 +156,32 @@ def fixed(count: int, files: int) -> str:
     return f"Fixed {_number(count, 'finding')} in {_number(files, 'file')}.\n" if count else ""
 
 
+def listed(rules: "Iterable[Rule]") -> str:
+    """One line for each rule; on a terminal it is cut where the terminal ends."""
+    import shutil
+    import sys
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = []
+    for rule in rules:
+        state = "on" if rule.default else "opt-in"
+        line = f"{rule.id}  {rule.name:<38} {rule.severity.value:<8} {state:<7} {rule.finds}"
+        lines.append(line if width is None or len(line) <= width else f"{line[: width - 1]}…")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def fixes_made(fixes: Mapping[str, Iterable[str]], *, display: Callable[[str], str]) -> str:
+    """How often each rule was fixed, one line for a file and a rule."""
+    from ta_lint.core.catalogue import catalogue
+
+    rules = catalogue()
+    return "".join(
+        f"  {harmless(display(path))}: {count} x {rule} ({rules[rule].name})\n"
+        for path, fixed in fixes.items()
+        for rule, count in sorted(Counter(fixed).items())
+    )
+
+
 def diff(before: bytes, after: bytes, name: str) -> bytes:
     """What changes in a file, as a unified diff that `patch -p0` applies."""
     from difflib import diff_bytes, unified_diff

@@ -19,8 +19,8 @@ from ta_lint.core.finding import Finding
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.reporters import Reporter, files
 from ta_runtime.audit.result import Result
-from ta_runtime.audit.trial import Trial
-from ta_runtime.probes.places import here
+from ta_runtime.audit.trial import Trial, batches, inner
+from ta_runtime.probes.places import Place, here
 from ta_runtime.settings import OnFinding, resolve, severity
 
 _IN_A_ROW = 3
@@ -179,7 +179,7 @@ class Auditor:
     def audit_static(self, step: int | None = None) -> list[Finding]:
         """Check the model as it is built; returns the findings so far. It is about no `step`, which torch-audit takes."""
         session = self.audit.session
-        session.audit("model", session.model(self.model, here()))
+        session.audit_model(self.model, here())
         return self.findings
 
     def audit_init(self, step: int | None = None) -> list[Finding]:
@@ -192,7 +192,7 @@ class Auditor:
             raise ValueError("audit_init: there is no optimizer to check; give one to the Auditor")
         session = self.audit.session
         for optimizer in self.optimizers:
-            session.audit("optimizer", session.optimizers.facts(optimizer))
+            session.audit_optimizer(optimizer)
         return self.findings
 
     def audit_data(self, batch: Any, step: int | None = None) -> list[Finding]:
@@ -201,11 +201,16 @@ class Auditor:
         The call is made in the mode that the model is in, with copies of its parameters and buffers; attributes of its
         modules and the global random generators are put back, so the training that follows is the same to the last bit.
         What the model raises is not raised here. It is called with what its `forward` takes of the batch: of a mapping
-        by name, of a sequence the first, as the targets stand last. Takes the memory of a copy of the model, and waits
+        by name, of a sequence the first, as the targets stand last; of a mapping without a name that it knows, with each value. Takes the memory of a copy of the model, and waits
         for the device. `Result.not_seen` says what the call raised, or why the model cannot be called on trial. The `step`
         that torch-audit takes is known.
         """
         place = here()
+        for one in batches(inner(self.model), batch):
+            self._audit_batch(one, place)
+        return self.findings
+
+    def _audit_batch(self, batch: Any, place: Place) -> None:
         with self.audit.looking_away():
             trial = Trial(self.audit.settings, self.model, batch, place)
         session = self.audit.session
@@ -214,7 +219,7 @@ class Auditor:
             session.not_seen[f"what the model makes of the batch of `audit_data`: {trial.complaint}"] = 1
         for _ in range(_IN_A_ROW):
             session.audit("step", trial.step)
-        return self.findings
+        session.audit("data", trial.step)
 
     def audit_step(self) -> None:
         """Audit the step that begins now in full, whatever `every_n_steps` says; call it before the forward pass."""

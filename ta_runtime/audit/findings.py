@@ -9,7 +9,7 @@ from ta_lint.core import baseline
 from ta_lint.core.baseline import Entry
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import Unreadable
-from ta_lint.core.finding import Finding, Related, Site, Verdict
+from ta_lint.core.finding import Finding, Related, Severity, Site, Verdict
 from ta_lint.core.fingerprint import named
 from ta_lint.core.reading import read
 from ta_lint.core.source import Source, decode
@@ -93,7 +93,7 @@ def _finding(incident: Incident, root: Path, script: str) -> Finding:
     return Finding(
         rule=incident.rule,
         message=suspicion.message,
-        severity=catalogue()[incident.rule].severity,
+        severity=Severity.NOTE if suspicion.is_note else catalogue()[incident.rule].severity,
         site=_site(suspicion.place, root, script),
         observer=OBSERVER,
         related=tuple(Related(_site(place, root, script), message) for place, message in related),

@@ -20,6 +20,7 @@ from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
 from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepSchedule
 from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
+from ta_runtime.facts.asked import asked
 from ta_runtime.facts.history import History
 from ta_runtime.incidents import Incident, Incidents
 from ta_runtime.measure.devices import accelerator
@@ -616,6 +617,19 @@ class Session:
         failure, self._failure = self._failure, None
         if failure is not None and self.started:
             raise failure
+
+    def audit_model(self, module: nn.Module, caller: Place) -> None:
+        """Ask about a model now, because the user does."""
+        model = self.model(module, caller)
+        self.audit("model", model)
+        if (found := self.barrier.run(asked, model)) is not None:
+            self.audit("static", found)
+
+    def audit_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """Ask about an optimizer now, because the user does."""
+        facts = self.optimizers.facts(optimizer)
+        self.audit("optimizer", facts)
+        self.audit("init", facts)
 
     def audit(self, fact: str, value: object) -> None:
         """Ask the checks of one fact now, as `Auditor.audit_static` does."""

@@ -92,6 +92,23 @@ def _called(model: nn.Module, batch: Any) -> Any:
     return functional_call(model, own, args, kwargs)
 
 
+def batches(model: nn.Module, batch: Any) -> list[Any]:
+    """The batches in what a user hands over: each value of a mapping whose names `forward` does not know is one."""
+    if not isinstance(batch, Mapping) or unsuited(model) is not None:
+        return [batch]
+    parameters = inspect.signature(model.forward).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    several = len(_needed(parameters)) == 1
+    if several and inspect.Parameter.VAR_KEYWORD not in kinds and parameters.keys().isdisjoint(batch):
+        return list(batch.values())
+    return [batch]
+
+
+def _needed(parameters: Mapping[str, inspect.Parameter]) -> list[inspect.Parameter]:
+    """The parameters that a call has to give, by position."""
+    return [each for each in parameters.values() if each.default is each.empty and each.kind in _POSITIONAL]
+
+
 def _arguments(model: nn.Module, batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A mapping goes to the parameters of `forward` by their names; of a sequence, what `forward` needs: targets stand last."""
     parameters = inspect.signature(model.forward).parameters
@@ -103,10 +120,7 @@ def _arguments(model: nn.Module, batch: Any) -> tuple[tuple[Any, ...], dict[str,
             return (), named
         batch = tuple(batch.values())
     if isinstance(batch, (tuple, list)):
-        needed = [
-            each for each in parameters.values() if each.default is each.empty and each.kind in _POSITIONAL
-        ]
-        return tuple(batch[: max(len(needed), 1)]), {}
+        return tuple(batch[: max(len(_needed(parameters)), 1)]), {}
     return (batch,), {}
 
 

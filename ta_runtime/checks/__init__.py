@@ -4,6 +4,8 @@ A module has one or more of these functions, each of one fact and yielding suspi
 
 - `check_model(Model)`: once for each model, when it has been called, or by `Auditor.audit_static`;
 - `check_optimizer(Optimizer)`: once for each optimizer at its first step, or by `Auditor.audit_init`;
+- `check_static(AskedModel)`, `check_init(Optimizer)` and `check_data(Step)`: only where the user asks for it, by
+  `Auditor.audit_static`, `audit_init` and `audit_data`, or `ta-runtime audit`: then also what does little harm, as notes;
 - `check_gradients(Gradients)`: at every optimizer step that is looked at;
 - `check_step(Step)`: at every audited step;
 - `check_collective(Mismatch)` and `check_replicas(Divergence)`: as soon as ranks are seen to disagree;
@@ -34,6 +36,9 @@ from ta_runtime.facts import Refutation, Suspicion
 FACTS = (
     "model",
     "optimizer",
+    "static",
+    "init",
+    "data",
     "gradients",
     "step",
     "collective",

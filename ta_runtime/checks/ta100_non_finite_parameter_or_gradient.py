@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from ta_runtime.facts import Gradients, Step, Suspicion
+from ta_runtime.facts import AskedModel, Gradients, Step, Suspicion
 
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
@@ -29,6 +29,15 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     message = f"the gradient of `{parameter.name}` {_state(gradients.norms[bad[-1]])}: skip the step, or lower the learning rate"
     place = parameter.place if parameter.layer is not None else gradients.place
     yield Suspicion(place, message, evidence, parameter.name, cause="non-finite", order=3)
+
+
+def check_static(asked: AskedModel) -> Iterator[Suspicion]:
+    bad = [weight for weight in asked.weights if not weight.is_finite]
+    if bad:
+        parameter = bad[0].parameter
+        message = f"`{parameter.name}` {_state(bad[0].norm)} before training: check its initial value and the checkpoint"
+        evidence = {"parameters": len(bad), "of": len(asked.weights)}
+        yield Suspicion(parameter.place, message, evidence, parameter.name, cause="non-finite", order=1)
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:

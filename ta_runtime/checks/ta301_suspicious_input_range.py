@@ -11,6 +11,8 @@ LEAST_MAXIMUM = 100.0
 LARGEST_MAXIMUM = 255.0
 LEAST_SPREAD = 20.0
 """The standard deviation of MNIST as bytes is 79, of CIFAR-10 63, of ImageNet 58 (from the usual constants for 0 to 1)."""
+LARGE = 50.0
+"""From torch-audit: standardised values are below 10, and those from 0 to 1 below 1."""
 _CHANNELS = (1, 3, 4)
 _LAYERS = (nn.Conv2d, nn.Conv3d, nn.Linear)
 
@@ -31,6 +33,26 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                     "layer": call.layer.name,
                 },
             )
+
+
+def check_data(step: Step) -> Iterator[Suspicion]:
+    """Other inputs that a layer reads as they are: without a scale, the largest of them rule the gradient."""
+    for forward in step.training_forwards:
+        large = [
+            value
+            for value in forward.inputs
+            if value.dtype.is_floating_point and (value.maximum or 0.0) > LARGE and not _is_bytes(value)
+        ]
+        if large and (call := _reader(forward.calls, large)) is not None:
+            message = (
+                "the values of this input are large, and the largest rule the gradient: standardise them"
+            )
+            evidence: dict[str, float | str] = {
+                "minimum": large[0].minimum or 0.0,
+                "maximum": large[0].maximum or 0.0,
+                "layer": call.layer.name,
+            }
+            yield Suspicion(forward.place, message, evidence, is_note=True)
 
 
 def _is_bytes(value: Value) -> bool:

@@ -51,6 +51,23 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
         yield Refutation(optimizer.place, {"decayed parameters": held_alone, "norm weights or biases": 0})
 
 
+def check_init(optimizer: Optimizer) -> Iterator[Suspicion]:
+    """Also mild decay, which nearly every script has: it does little."""
+    if any(isinstance(said, Suspicion) for said in check_optimizer(optimizer)):
+        return
+    holders = optimizer.names.holders()
+    kinds: Counter[str] = Counter()
+    for group in (group for group in optimizer.groups if group.get("weight_decay")):
+        for tensor in group["params"]:
+            for name, module in holders.get(id(tensor), ())[:1]:
+                if kind := _kind(name, module, tensor):
+                    kinds[kind] += 1
+    if kinds:
+        decay = max(float(group["weight_decay"]) for group in optimizer.groups)
+        message = "weight decay also shrinks norm weights and biases, a little: recipes leave them out"
+        yield Suspicion(optimizer.place, message, {**kinds, "weight_decay": decay}, is_note=True)
+
+
 def _is_exclusion(group: dict[str, Any], holders: Holders) -> bool:
     """Whether a group excludes norm weights or biases from the decay; a group that its filter left empty should.
 

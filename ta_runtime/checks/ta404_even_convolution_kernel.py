@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Model, Refutation, Suspicion
+from ta_runtime.facts import AskedModel, Model, Refutation, Suspicion
 from ta_runtime.probes.places import Place
 
 _Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
@@ -29,6 +29,28 @@ def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
         kind, sizes = type(kinds[place]).__name__, "x".join(map(str, kinds[place].kernel_size))
         message = f"this `{kind}` pads an even kernel equally, which shifts and enlarges the output: use an odd kernel"
         yield Suspicion(place, message, {"layers": len(names), "first": names[0], "kernel": sizes})
+
+
+def check_static(asked: AskedModel) -> Iterator[Suspicion]:
+    """Any other even kernel that moves one position at a time: its output lies between the positions of its input."""
+    for layer in asked.model.own_layers:
+        module = layer.module
+        if isinstance(module, _Convolution) and not _grows_by_one(module) and _is_between(module):
+            message = (
+                "an even kernel has no middle, so its output is shifted by half a position: prefer an odd one"
+            )
+            kernel = "x".join(map(str, module.kernel_size))
+            yield Suspicion(layer.place, message, {"kernel": kernel}, layer.name, is_note=True)
+
+
+def _is_between(convolution: _Convolution) -> bool:
+    """Whether an even kernel moves one position at a time. One that is padded by all its reach looks back on purpose."""
+    kernels, strides, dilations = convolution.kernel_size, convolution.stride, convolution.dilation
+    padding = (0,) * len(kernels) if isinstance(convolution.padding, str) else convolution.padding
+    return any(
+        kernel % 2 == 0 and stride == 1 and pad < dilation * (kernel - 1)
+        for kernel, stride, pad, dilation in zip(kernels, strides, padding, dilations, strict=True)
+    )
 
 
 def _is_cropped(name: str, convolution: _Convolution, model: nn.Module) -> bool:

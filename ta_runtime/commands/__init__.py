@@ -7,7 +7,9 @@ the command line, and `run(arguments)` does it and returns the exit status.
 import argparse
 from typing import TypeAlias
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+from ta_lint.core.arguments import Parser
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 """What `add_subparsers` returns."""
 
 CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130

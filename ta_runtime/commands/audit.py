@@ -4,9 +4,9 @@ import argparse
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.commands import Commands, auditing
@@ -23,11 +23,55 @@ arguments), or a function that returns a model or (model, optimizer).
 _EPILOG = """\
 examples:
   ta-runtime audit models:Net                      the class Net of models.py
+  ta-runtime audit models:Net -f json -o audit.json
   ta-runtime audit train:build --phase init        build() returns (model, optimizer)
+  ta-runtime audit --list-rules                    the rules that a run sees
+  ta-runtime audit --explain TA405                 the page of a rule, as `ta-lint rule`
 
 exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, an
 object that cannot be built, or a report that could not be written
 """
+
+
+_BUILD = "write `def build(): ...; return model, optimizer`"
+
+
+class _Print(argparse.Action):
+    """Prints what `text` makes of the option's value, and ends."""
+
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, text: Callable[[str], str], **named: Any
+    ) -> None:
+        super().__init__(option_strings, dest, default=argparse.SUPPRESS, **named)
+        self._text = text
+
+    def __call__(self, parser: argparse.ArgumentParser, _: object, value: object, __: object = None) -> None:
+        try:
+            print(self._text(str(value)), end="")
+        except UsageError as error:
+            parser.error(str(error))
+        parser.exit()
+
+
+def add_lists(parser: argparse.ArgumentParser) -> None:
+    """Add the options that print rules, as torch-audit has them."""
+    parser.add_argument("--list-rules", action=_Print, nargs=0, text=lambda _: _list(),
+                        help="list the rules that a run sees, and exit")  # fmt: skip
+    parser.add_argument("--explain", action=_Print, metavar="RULE", text=_pages,
+                        help="print the page of a rule, as `ta-lint rule` does, and exit")  # fmt: skip
+
+
+def _list() -> str:
+    from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.report import listed
+
+    return listed(rule for rule in catalogue().values() if "runtime" in rule.observers)
+
+
+def _pages(name: str) -> str:
+    from ta_lint.core.catalogue import find
+
+    return "\n".join(rule.page for rule in find(name))
 
 
 def add(commands: Commands) -> None:
@@ -38,14 +82,14 @@ def add(commands: Commands) -> None:
         usage="ta-runtime audit [options] MODULE:OBJECT",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="runtime")
     parser.add_argument(
         "object", metavar="MODULE:OBJECT", help="for example models:Net or mypackage.train:build"
     )
-    parser.add_argument("--phase", choices=("static", "init"),
+    add_lists(parser)
+    parser.add_argument("--phase", type=str.lower, choices=("static", "init"),
                        help="static: the model; init: the optimizer (default: the model, and the optimizer if given)")  # fmt: skip
     auditing.add_options(parser, script=False)
 
@@ -65,15 +109,15 @@ def run(arguments: argparse.Namespace) -> int:
         audit.start()
         try:
             model, optimizer = _built(name, attribute)
-            if arguments.phase == "init" and optimizer is None:
-                example = f"`def build(): ...; return model, optimizer`, and audit {name}:build"
-                raise UsageError(f"{arguments.object} gives no optimizer: write a function such as {example}")
             session = audit.session
-            facts = session.model(model, NOWHERE)
-            if arguments.phase != "init":
-                session.audit("model", facts)
+            if arguments.phase == "init" and optimizer is None:
+                session.not_seen[f"{arguments.object} gives no optimizer to look at; {_BUILD}"] = 1
+            if arguments.phase == "init":
+                session.model(model, NOWHERE)  # whose parameters the optimizer has
+            else:
+                session.audit_model(model, NOWHERE)
             if arguments.phase != "static" and optimizer is not None:
-                session.audit("optimizer", session.optimizers.facts(optimizer))
+                session.audit_optimizer(optimizer)
         finally:
             audit.stop()
         report = auditing.report(arguments, audit, stream)

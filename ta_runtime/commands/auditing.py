@@ -45,8 +45,10 @@ def add_options(parser: argparse.ArgumentParser, *, script: bool) -> None:
         else "text"
     )
     by_default = f"default: text; {where}" if script else "default: text"
-    output.add_argument("--format", choices=FORMATS, help=f"format of the report ({by_default})")
-    output.add_argument("--output", type=Path, metavar="FILE",
+    output.add_argument(
+        "--format", "-f", type=_form, choices=FORMATS, help=f"format of the report ({by_default})"
+    )
+    output.add_argument("--output", "-o", type=Path, metavar="FILE",
                         help="write the report to a file; .sarif and .json choose the format")  # fmt: skip
     output.add_argument("--quiet", "-q", action="store_true",
                         help="print no findings and no table" if script else "print only findings")  # fmt: skip
@@ -73,6 +75,11 @@ def _listed(text: str) -> list[str]:
     if not names:
         raise argparse.ArgumentTypeError("no rule is named")
     return names
+
+
+def _form(text: str) -> str:
+    """A format by its name, or by that of the same in torch-audit."""
+    return {"rich": "text"}.get(text.lower(), text.lower())
 
 
 def need_torch() -> None:

@@ -46,13 +46,12 @@ def add(commands: Commands) -> None:
         usage="ta-runtime check [options] TRACE",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="invariants")
     parser.add_argument("trace", metavar="TRACE", help="the folder of a trace, or a URL that fsspec knows")
     held = parser.add_argument_group("invariants")
-    held.add_argument("-i", "--invariants", type=Path, action="append", default=[], metavar="FILE",
+    held.add_argument("--invariants", "-i", type=Path, action="append", default=[], metavar="FILE",
                       help="a file of `ta-runtime infer`; repeatable (default: only what holds for every loop)")  # fmt: skip
     held.add_argument("--no-shipped", action="store_true",
                       help="leave out the invariants of every loop, which come with ta-runtime")  # fmt: skip

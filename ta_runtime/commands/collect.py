@@ -47,12 +47,11 @@ def add(commands: Commands) -> None:
         "       ta-runtime collect -o TRACE [options] -m MODULE [ARGS ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # what looks like one may be the script's
     )
     parser.set_defaults(run=run, parser=parser, extra="invariants")
     launching.add_program(parser)
-    parser.add_argument("-o", "--output", metavar="TRACE",
+    parser.add_argument("--output", "-o", metavar="TRACE",
                         help="a new folder, or a URL that fsspec knows; may also follow the script's name")  # fmt: skip
     closely = parser.add_argument_group("detail")
     closely.add_argument("--level", choices=LEVELS, default="digests",
@@ -92,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _output_after_name(words: list[str]) -> str | None:
     """The folder in `SCRIPT -o TRACE`, which is taken out; without one before the name it cannot be the script's."""
-    if len(words) > 2 and words[1] in ("-o", "--output"):
+    if len(words) > 2 and words[1] in ("--output", "-o"):
         folder = words[2]
         del words[1:3]
         return folder

@@ -47,7 +47,6 @@ def add(commands: Commands) -> None:
         usage="ta-runtime diff [options] RUN_A RUN_B\n       ta-runtime diff [options] --ranks RUN",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="record")
@@ -63,9 +62,9 @@ def add(commands: Commands) -> None:
                          help="relative difference up to which tensors count as equal (default: 0, bit for bit)")  # fmt: skip
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--format", choices=FORMATS, help="format of the report (default: text, or by the name of FILE)"
+        "--format", "-f", choices=FORMATS, help="format of the report (default: text, or by the name of FILE)"
     )
-    output.add_argument("--output", type=Path, metavar="FILE",
+    output.add_argument("--output", "-o", type=Path, metavar="FILE",
                         help="write the report to a file; .json and .html choose the format")  # fmt: skip
 
 

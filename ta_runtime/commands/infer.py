@@ -50,14 +50,13 @@ def add(commands: Commands) -> None:
         usage="ta-runtime infer [options] TRACE [TRACE ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="invariants")
     parser.add_argument(
         "traces", nargs="*", metavar="TRACE", help="the folder of a trace, or a URL that fsspec knows"
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE",
+    parser.add_argument("--output", "-o", type=Path, metavar="FILE",
                         help="write the invariants to a file, as JSON (default: print their sentences)")  # fmt: skip
     parser.add_argument("--merge", type=Path, action="append", default=[], metavar="FILE",
                         help="also keep the invariants of this file that the traces do not contradict; repeatable")  # fmt: skip

@@ -42,7 +42,6 @@ def add(commands: Commands) -> None:
         "       ta-runtime preflight [options] -m MODULE [ARGS ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # what looks like one may be the script's
     )
     parser.set_defaults(run=run, parser=parser, extra="runtime")

@@ -44,13 +44,13 @@ def add(commands: Commands) -> None:
         usage="ta-runtime report [options] RUN [RUN ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="report")
     parser.add_argument("folders", metavar="RUN", nargs="+", help="the folder of a run, or its URL")
     parser.add_argument(
         "--output",
+        "-o",
         type=Path,
         metavar="FILE",
         help="where to write the page (default: RUN/report.html; of several runs report.html)",

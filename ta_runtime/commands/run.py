@@ -39,7 +39,6 @@ def add(commands: Commands) -> None:
         usage="ta-runtime run [options] SCRIPT [ARGS ...]\n       ta-runtime run [options] -m MODULE [ARGS ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # what looks like one may be the script's
     )
     parser.set_defaults(run=run, parser=parser, extra="runtime")
@@ -65,7 +64,7 @@ def add(commands: Commands) -> None:
     steps.add_argument("--compiled", choices=("skip", "eager"), default="skip",
                        help="models under torch.compile: skip their layers, or run audited steps uncompiled (default: skip)")  # fmt: skip
     held = parser.add_argument_group("invariants", "What `ta-runtime infer` learned from healthy runs.")
-    held.add_argument("--invariants", type=Path, action="append", metavar="FILE",
+    held.add_argument("--invariants", "-i", type=Path, action="append", metavar="FILE",
                       help="report violations of these as TA510; repeatable")  # fmt: skip
     held.add_argument("--invariants-every", type=launching.steps(1), default=10, metavar="N",
                       help="check modules, functions and tensors in the first ten steps and every N-th; calls of the loop are"

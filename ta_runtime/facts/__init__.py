@@ -5,6 +5,7 @@ is only asked once they are all there. A field is None where nothing was measure
 """
 
 from ta_runtime.facts.adapter import AdaptedModel
+from ta_runtime.facts.asked import AskedModel, Weight
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.balance import Balance
@@ -85,6 +86,7 @@ from ta_runtime.naming import Layer, Parameter
 __all__ = [
     "IDLE",
     "AdaptedModel",
+    "AskedModel",
     "Attribute",
     "Average",
     "Backward",
@@ -186,5 +188,6 @@ __all__ = [
     "Update",
     "Value",
     "Violation",
+    "Weight",
     "Wrapper",
 ]

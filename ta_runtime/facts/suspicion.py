@@ -16,6 +16,7 @@ class Suspicion:
     those are `evidence`, each with its unit where it is not plain. `subject` is the name of a layer or parameter, where
     a place has several, and `variant` a word for each of several pitfalls that a rule sees at one place. One suspicion
     of a rule with one `identity` is one incident, however often it comes back.
+    `is_note` makes this one a note, whatever the page says, if it does little harm.
     `cause` names a chain, such as `non-finite`, in which only the first cause is a finding: the one of the earliest
     step, and in a step the one with the least `order` (0 input, 1 activation, 2 loss, 3 gradient, 4 parameter).
     """
@@ -28,6 +29,7 @@ class Suspicion:
     order: int = 0
     related: tuple[tuple["Place", str], ...] = ()
     variant: str = ""
+    is_note: bool = False
 
     @property
     def identity(self) -> "tuple[Place, str, str]":

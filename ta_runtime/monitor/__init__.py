@@ -6,9 +6,9 @@ from ta_runtime.monitor.attention import (
     monitor_scaled_dot_product_attention,
     watch_attention,
 )
-from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
 from ta_runtime.monitor.mixin import MonitorMixin
 from ta_runtime.monitor.monitor import ModuleMonitor
+from ta_runtime.monitor.refined_coordinate_check import RefinedCoordinateCheck
 from ta_runtime.monitor.storage import StorageManager
 
 __all__ = [

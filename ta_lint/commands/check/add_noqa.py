@@ -22,6 +22,6 @@ def add(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, accep
     outcome = write(results, chosen, settings.root)
     if not arguments.quiet:
         added = "1 suppression" if outcome.fixed == 1 else f"{outcome.fixed} suppressions"
-        files = "1 file" if outcome.fixed_files == 1 else f"{outcome.fixed_files} files"
+        files = "1 file" if len(outcome.fixes) == 1 else f"{len(outcome.fixes)} files"
         print(f"Added {added} in {files}.")
     return ERROR if outcome.unwritten else CLEAN

@@ -56,7 +56,9 @@ def _into_files(results: list[Fixed], root: Path) -> Outcome:
     names = {file.name for file in unwritten}
     linted = [(result.file, result.findings) for result in results if result.file.name not in names]
     findings = in_order([*linted, *lint_files(unwritten, 1)])
-    return Outcome(findings, None, sum(result.count for result in written), len(written), bool(unwritten))
+    fixes = {result.file.name: result.rules for result in written}
+    count = sum(result.count for result in written)
+    return Outcome(findings, None, count, fixes, bool(unwritten))
 
 
 def _save(result: Fixed, root: Path) -> None:
@@ -83,4 +85,5 @@ def _to_standard_output(results: list[Fixed], given: bytes) -> Outcome:
     sys.stdout.buffer.flush()
     findings = in_order((result.file, result.findings) for result in results)
     count = sum(result.count for result in results)
-    return Outcome(findings, after, count, sum(result.changes for result in results))
+    fixes = {result.file.name: result.rules for result in results if result.changes}
+    return Outcome(findings, after, count, fixes)

@@ -3,7 +3,7 @@
 import argparse
 
 from ta_lint.commands import EXAMPLES
-from ta_lint.core.arguments import file, path
+from ta_lint.core.arguments import Parser, file, path
 from ta_lint.core.errors import UsageError
 
 _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "azure", "junit")
@@ -14,10 +14,12 @@ _SELECTOR = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Declare the arguments in the groups of the help."""
+    parser.works_alone = True
+    parser.usage = "ta-lint check [options] [PATH ...]"
+    parser.description = "Lints Python files and notebooks; without PATH, all below this folder."
     parser.epilog = EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "paths",
         nargs="*",
@@ -46,12 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--format",
         "--output-format",
+        "-f",
         choices=_FORMATS,
         default="text",
         metavar="FORMAT",
         help=f"report as {', '.join(_FORMATS)} (default: text)",
     )
-    output.add_argument("--output", type=file, metavar="FILE", help="write the report to a file")
+    output.add_argument("--output", "-o", type=file, metavar="FILE", help="write the report to a file")
     output.add_argument(
         "--statistics",
         action="store_true",
@@ -87,6 +90,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     fixing.add_argument(
         "--diff", action="store_true", help="print what --fix would change, and write nothing"
+    )
+    fixing.add_argument(
+        "--show-fixes",
+        action="store_true",
+        help="with --fix, list how often each rule was fixed in each file",
     )
     fixing.add_argument(
         "--exit-non-zero-on-fix", action="store_true", help="exit with 1 if something was fixed"
@@ -148,6 +156,8 @@ def refuse_contradictions(arguments: argparse.Namespace) -> None:
         _refuse_beside_profile(arguments)
     if arguments.statistics and arguments.format not in _COUNTED:
         raise UsageError(f"--statistics: not with --format {arguments.format}, which lists every finding")
+    if arguments.show_fixes and (arguments.diff or not arguments.fix):
+        raise UsageError("--show-fixes: lists what --fix changed; give it with --fix and without --diff")
     if arguments.update_baseline and (arguments.fix or arguments.diff):
         raise UsageError(
             "--update-baseline: not together with --fix or --diff; fix first, then record what is left"

@@ -1,9 +1,12 @@
 """The outcome of linting or fixing."""
 
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ta_lint.core.finding import Finding
     from ta_lint.runner import Result
 
@@ -16,8 +19,8 @@ class Outcome(NamedTuple):
     """The content of standard input, after its fixes if `--fix` is given."""
     fixed: int = 0
     """The number of fixed findings."""
-    fixed_files: int = 0
-    """The number of files changed by fixes."""
+    fixes: "Mapping[str, tuple[str, ...]]" = MappingProxyType({})
+    """What was fixed in each file that fixes changed: the rule of each fix, and none for a comment."""
     unwritten: bool = False
     """Whether a file could not be written."""
 

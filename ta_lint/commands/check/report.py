@@ -35,7 +35,9 @@ def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, out
     findings = outcome.findings
     text = rendered(arguments, settings, findings, fixes, color=color, given=outcome.given)
     if not arguments.quiet:
-        done = report.fixed(outcome.fixed, outcome.fixed_files)
+        done = report.fixed(outcome.fixed, len(outcome.fixes))
+        if arguments.show_fixes:
+            done += report.fixes_made(outcome.fixes, display=lambda path: display(settings.root / path))
         if arguments.format in ("text", "concise"):
             aside = hidden_notes(arguments, settings, findings)
             counts = (

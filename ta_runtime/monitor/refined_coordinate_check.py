@@ -28,6 +28,12 @@ from ta_runtime.probes.modules import around
 from ta_runtime.probes.undo import Undo
 
 
+def l2_norm(tensor: Tensor) -> Tensor:
+    """The L2 norm over the last dimension, of which the check logs the mean."""
+    norm: Tensor = torch.linalg.vector_norm(tensor, dim=-1)
+    return norm
+
+
 class RefinedCoordinateCheck:
     """Compares the modules of a monitored model with those of its reference.
 
@@ -59,6 +65,16 @@ class RefinedCoordinateCheck:
             self._references,
             lambda: monitor.current_step_monitored and not monitor.ignore_reference_module_activations,
         )
+
+    @property
+    def module(self) -> nn.Module | None:
+        """The model that the monitor watches."""
+        return self.monitor.module
+
+    @property
+    def reference_module(self) -> nn.Module | None:
+        """The model that it is compared with."""
+        return self.monitor.reference_module
 
     @own_work
     def refined_coordinate_check(self) -> None:
@@ -104,7 +120,7 @@ class RefinedCoordinateCheck:
             again = partial(self._again, name, call)
             for key, tensor in _terms(name, self._modules[name], call, other, again):
                 if tensor is not None:
-                    self.monitor.log_tensor(f"RCC {key}/l2norm", torch.linalg.vector_norm(tensor, dim=-1))
+                    self.monitor.log_tensor(f"RCC {key}/l2norm", l2_norm(tensor))
         except Exception as error:  # noqa: BLE001 - of a module that cannot run by itself; the training goes on
             self.monitor._failed(f"the refined coordinate check of {name}", error)
 
