@@ -26,25 +26,30 @@ class Ran:
 
 
 def python(
-    folder: Path, *words: str, stdout: str | None = None, timeout: float = 180, **environment: str
+    folder: Path,
+    *words: str,
+    stdin: str | None = None,
+    stdout: str | None = None,
+    timeout: float = 180,
+    **environment: str,
 ) -> Ran:
     """`python WORDS` in a folder; after `timeout` seconds it is killed, with all that it started, and the test fails.
 
-    `stdout` is a file for its standard output, which `Ran` then lacks.
+    `stdin` is what it reads; `stdout` is a file for its standard output, which `Ran` then lacks.
     """
     with open(stdout or os.devnull, "w") as file:  # noqa: PTH123 - it may be a device
         process = subprocess.Popen(
             [sys.executable, *words],
             cwd=folder,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=file if stdout is not None else subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
     try:
-        out, err = process.communicate(timeout=timeout)
+        out, err = process.communicate(stdin, timeout=timeout)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate(timeout=10)
@@ -58,10 +63,18 @@ def ta_runtime(folder: Path, *words: str, **options: Any) -> Ran:
 
 
 def warm(
-    folder: Path, *words: str, stdout: str | None = None, timeout: float = 180, **environment: str
+    folder: Path,
+    *words: str,
+    first: str = "",
+    stdout: str | None = None,
+    timeout: float = 180,
+    **environment: str,
 ) -> Ran:
-    """As `python`, for what loads torch anyway, by the fork of a Python that has loaded it (`warm.py`)."""
-    if not hasattr(os, "pidfd_open"):  # Linux has it
+    """As `python`, for what loads torch anyway, by the fork of a Python that has loaded it (`warm.py`).
+
+    `first` is code that runs before it.
+    """
+    if not first and not hasattr(os, "pidfd_open"):  # Linux has it
         return python(folder, *words, stdout=stdout, timeout=timeout, **environment)
     given = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     with (
@@ -72,7 +85,13 @@ def warm(
     ):
         end.connect(_loaded())
         os.umask(umask := os.umask(0o077))
-        request = {"words": words, "folder": str(folder.absolute()), "environment": given, "umask": umask}
+        request = {
+            "words": words,
+            "first": first,
+            "folder": str(folder.absolute()),
+            "environment": given,
+            "umask": umask,
+        }
         socket.send_fds(end, [json.dumps(request).encode()], [file.fileno() for file in (nothing, out, err)])
         answers = end.makefile()
         pid = int(answers.readline())

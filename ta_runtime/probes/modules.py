@@ -10,7 +10,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.utils.hooks import RemovableHandle
 
 from ta_runtime.probes.compile import compiled_modules
-from ta_runtime.probes.patching import Patch, Watch, attribute
+from ta_runtime.probes.patching import Watch, attribute, watching
 from ta_runtime.probes.undo import Undo, nothing
 
 Enter = Callable[[nn.Module, tuple[Any, ...]], object]
@@ -62,7 +62,7 @@ def _removal(hook: RemovableHandle) -> Callable[[], None]:
 def _compiled(watch: Watch) -> Callable[[], None]:
     """Hooks further inside would be compiled into the model."""
     kind = compiled_modules()
-    return nothing if kind is None else Patch(kind, "__call__", watch).undo
+    return nothing if kind is None else watching(kind, "__call__", watch).undo
 
 
 def around(

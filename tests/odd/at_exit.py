@@ -1,0 +1,23 @@
+# atexit, and a thread that outlives the script.
+import atexit, threading, time, torch
+from torch import nn
+from told import told
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+atexit.register(lambda: told("at exit", model))
+atexit.register(print, "first")
+
+
+def late():
+    time.sleep(0.3)
+    told("thread", model)
+
+
+threading.Thread(target=late).start()
+for _ in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+print("end of script", __name__)

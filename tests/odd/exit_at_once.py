@@ -1,0 +1,14 @@
+# os._exit with a status: nothing runs after it.
+import os, torch
+from torch import nn
+from told import told
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+told(model)
+os._exit(9)

@@ -1,0 +1,15 @@
+# An optimizer that is built over parameters which are not initialised yet.
+import warnings
+import torch
+from torch import nn
+from told import told
+
+warnings.filterwarnings("ignore", message="Lazy")
+torch.manual_seed(0)
+model = nn.Sequential(nn.LazyConv1d(4, 3), nn.Flatten(), nn.LazyLinear(1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for _ in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(8, 2, 6)).pow(2).mean().backward()
+    optimizer.step()
+told(model)

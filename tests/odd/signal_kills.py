@@ -1,0 +1,14 @@
+# The process ends by a signal of its own.
+import os, signal, torch
+from torch import nn
+from told import told
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+told(model)
+os.kill(os.getpid(), signal.SIGTERM)

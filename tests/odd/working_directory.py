@@ -1,0 +1,17 @@
+# The working directory changes, and goes away.
+import os, shutil, torch
+from torch import nn
+from told import told
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+os.makedirs("inner")
+os.chdir("inner")
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+    if step == 2:
+        shutil.rmtree("../inner")
+told(model)
