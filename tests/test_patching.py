@@ -295,7 +295,7 @@ def test_everyone_who_listens_hears_of_a_clipping_once() -> None:
 
     undo = Undo()
     for name in ("first", "second"):
-        undo.append(hub.subscribe(Ear(name)))
+        undo.append(hub.subscribe(Ear(name), hub.directly))
     layer = nn.Linear(2, 2)
     layer(torch.ones(1, 2)).sum().backward()
     for _ in range(2):

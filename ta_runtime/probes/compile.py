@@ -52,6 +52,15 @@ def compiled_modules() -> type[nn.Module] | None:
     return getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
 
 
+def uncompiled(module: nn.Module) -> nn.Module:
+    """What `torch.compile` has made this of; any other module as it is. It runs no code of the module."""
+    kind = compiled_modules()
+    if kind is None or not issubclass(type(module), kind):
+        return module
+    inner: nn.Module = vars(module)["_modules"]["_orig_mod"]
+    return inner
+
+
 def any_compiled(modules: Collection[nn.Module]) -> bool:
     """Whether one of them runs as compiled code, in which a hook that comes later is not heard."""
     optimized = compiled_modules() or ()

@@ -12,7 +12,7 @@ from torch import nn
 
 from ta_lint.core.protocol import Action
 from ta_runtime.probes import hub
-from ta_runtime.probes.compile import traced
+from ta_runtime.probes.compile import traced, uncompiled
 from ta_runtime.probes.guard import OWN_WORK
 from ta_runtime.probes.modules import follow
 from ta_runtime.probes.patching import Call, End
@@ -39,7 +39,9 @@ class Modules:
         *,
         names: Collection[str] | None,
         digests: bool,
+        run: hub.Run,
     ) -> None:
+        self._run = run
         self._course, self._layers, self._failed = course, layers, failed
         self._names, self._digests = names, digests
         self._known = layers.known
@@ -55,7 +57,7 @@ class Modules:
         """Watch only the calls of compiled models: hooks further inside would be compiled into them."""
         if not self._undo:
             self._flags = COMPILED
-            self._undo.append(hub.watch("call_compiled", self._calling))
+            self._undo.append(hub.watch("call_compiled", self._calling, self._run))
 
     def detach(self) -> None:
         self._undo()
@@ -95,9 +97,7 @@ class Modules:
             self._failed("a call of a module", error)
 
     def _calling(self, call: Call) -> End | None:
-        module = call.args[0]._modules.get("_orig_mod")
-        if module is None:
-            return None
+        module = uncompiled(call.args[0])
         self._enter(module, call.args[1:])
         return partial(self._called, module)
 
