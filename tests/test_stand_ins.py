@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import photograph
@@ -90,9 +91,9 @@ def test_a_stand_in_is_pickled_byte_for_byte_as_its_original(
         holder = ({"function": before}, (before, before))
         try:
             expected = pickle.dumps(holder, protocol)
-        except pickle.PicklingError:  # torch gives it a name under which it is not found
-            with pytest.raises(pickle.PicklingError):
-                pickle.dumps(now, protocol)
+        except pickle.PicklingError:  # only by its name, which now is that of the stand-in, or is of no object
+            with suppress(pickle.PicklingError):
+                assert pickle.loads(pickle.dumps(now, protocol)) is now, path
             continue
         if isinstance(before.__reduce_ex__(protocol), tuple):
             assert pickle.dumps(({"function": now}, (now, now)), protocol) == expected, path

@@ -107,8 +107,7 @@ class StandIn:
     def __init__(self, layer: _Layer) -> None:
         function, names = layer.function, vars(self)
         for name in ("__doc__", "__module__", "__name__", "__qualname__"):
-            if hasattr(function, name):
-                names[name] = getattr(function, name)
+            names[name] = getattr(function, name, None)  # as its class has them too
         self._original, self._run = function, layer.run
         names[_LAYER] = layer
 
