@@ -172,7 +172,8 @@ def plainly(script: Script) -> Told:
     return ran(script, None)
 
 
-def _cell(script: Script, mode: str | None, product: str) -> list[str]:
+def cell(script: Script, mode: str | None, product: str = "") -> list[str]:
+    """By what one can tell a run in this mode from a plain one."""
     try:
         return differences(plainly(script), ran(script, mode, product))
     except AssertionError as error:  # it is not over
@@ -194,7 +195,7 @@ def main() -> int:
         if result:
             print(result, flush=True)
     counts = {"same": 0, "differs": 0, "expected": 0}
-    found = _all([partial(_cell, script, mode, given.product) for script, mode in cells])
+    found = _all([partial(cell, script, mode, given.product) for script, mode in cells])
     for (script, mode), each in zip(cells, found, strict=True):
         defect = script.defect_in(mode)
         kind = "same" if not each else "expected" if defect else "differs"
@@ -207,7 +208,7 @@ def main() -> int:
 
 def _again(script: Script) -> str:
     """A script that differs from itself can show nothing."""
-    found = _cell(script, None, "")
+    found = cell(script, None)
     return f"{script.name} plain: {'; '.join(found)}" if found else ""
 
 

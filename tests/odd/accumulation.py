@@ -1,7 +1,7 @@
 # Gradients are accumulated and clipped by value; the last batch is odd.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, 2))

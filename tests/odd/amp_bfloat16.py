@@ -1,7 +1,7 @@
 # Autocast to bfloat16 with a cache, and a function that leaves it.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 3))

@@ -1,7 +1,7 @@
 # GradScaler on the CPU, with an overflow, unscaling and clipping.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(8, 3)

@@ -1,7 +1,7 @@
 # Anomaly detection, with a NaN that it finds.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,8 +1,11 @@
 # words: arguments.py --rate 0.1 --every 3 -q -- --record x
 # Options that look like ours belong to the script.
-import argparse, sys, torch
-from torch import nn
+import argparse
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--rate", type=float)

@@ -1,7 +1,9 @@
 # A training that is cancelled by a timeout of asyncio, and one in an executor.
-import asyncio, torch
-from torch import nn
+import asyncio
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

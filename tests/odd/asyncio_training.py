@@ -1,7 +1,9 @@
 # Coroutines: batches come from one task, another trains.
-import asyncio, torch
-from torch import nn
+import asyncio
+
+import torch
 from told import told
+from torch import nn
 
 
 async def main():

@@ -1,7 +1,11 @@
 # atexit, and a thread that outlives the script.
-import atexit, threading, time, torch
-from torch import nn
+import atexit
+import threading
+import time
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

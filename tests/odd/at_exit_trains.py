@@ -1,7 +1,9 @@
 # A function at exit saves a checkpoint with torch, and trains a last step.
-import atexit, torch
-from torch import nn
+import atexit
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

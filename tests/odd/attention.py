@@ -1,8 +1,8 @@
 # A transformer layer with masks, and scaled_dot_product_attention by two names.
 import torch
+from told import told
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention as attend
-from told import told
 
 torch.manual_seed(0)
 layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)

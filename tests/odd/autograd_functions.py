@@ -1,8 +1,8 @@
 # Functions of autograd of one's own: straight-through, with setup_context, with several outputs, once differentiable.
 import torch
+from told import told
 from torch import nn
 from torch.autograd.function import once_differentiable
-from told import told
 
 torch.manual_seed(0)
 

@@ -1,8 +1,8 @@
 # SWA and an exponential moving average of the weights, with update_bn.
 import torch
+from told import told
 from torch import nn
 from torch.optim.swa_utils import SWALR, AveragedModel, get_ema_multi_avg_fn, update_bn
-from told import told
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))

@@ -1,8 +1,10 @@
 # The script breaks builtins.open for a while, and leaves it broken.
 # differs: D13
-import builtins, torch
-from torch import nn
+import builtins
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

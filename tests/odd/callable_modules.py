@@ -1,7 +1,9 @@
 # Modules whose __call__ is their own, forward that is assigned, and a module that is a function's default.
-import types, torch
-from torch import nn
+import types
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

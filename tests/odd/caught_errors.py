@@ -1,8 +1,10 @@
 # Errors of torch are caught and printed, with their tracebacks.
 # differs: D16
-import traceback, torch
-from torch import nn
+import traceback
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))

@@ -1,7 +1,7 @@
 # The types and messages of errors, without tracebacks.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))

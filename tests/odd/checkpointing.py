@@ -1,8 +1,8 @@
 # Activation checkpointing with dropout, reentrant and not.
 import torch
+from told import told
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
-from told import told
 
 torch.manual_seed(0)
 block = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 4))

@@ -1,8 +1,11 @@
 # The script closes standard error, and has no descriptor left to open.
 # differs: D13
-import os, resource, torch
-from torch import nn
+import os
+import resource
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,7 +1,7 @@
 # torch.compile with the eager backend, whole graphs only.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

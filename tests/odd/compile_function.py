@@ -1,7 +1,7 @@
 # A compiled training step that is a function.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

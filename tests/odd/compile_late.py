@@ -1,7 +1,7 @@
 # torch.compile is first used after some steps, with aot_eager, and counts its graphs.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

@@ -1,7 +1,7 @@
 # Complex parameters and Fourier transforms.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

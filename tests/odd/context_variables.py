@@ -1,7 +1,10 @@
 # Context variables, local threads and generators that suspend in the middle of a step.
-import contextvars, threading, torch
-from torch import nn
+import contextvars
+import threading
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 rate = contextvars.ContextVar("rate", default=0.1)

@@ -1,7 +1,7 @@
 # A small CNN with batch norm, pooling and channels last.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(

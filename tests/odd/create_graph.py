@@ -1,8 +1,9 @@
 # Gradients that are differentiable: backward(create_graph=True), and a Hessian-vector product.
 import warnings
+
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 warnings.filterwarnings("ignore", message="Using backward")
 torch.manual_seed(0)

@@ -1,7 +1,7 @@
 # nn.DataParallel without devices, and a module that is called through it.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.DataParallel(nn.Linear(4, 1))

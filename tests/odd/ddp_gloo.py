@@ -1,9 +1,14 @@
 # real
 # DDP with gloo in two forked processes.
-import os, socket, torch, torch.distributed as dist, torch.multiprocessing as mp
+import os
+import socket
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from told import told
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from told import told
 
 
 def train(rank, port, results):

@@ -1,9 +1,10 @@
 # Model, optimizer, scheduler, loader and functions are copied while they are in use.
 import copy
+
 import torch
+from told import told
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from told import told
 
 torch.manual_seed(0)
 

@@ -1,7 +1,7 @@
 # The default dtype is float64, and the default device is named.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 torch.set_default_dtype(torch.float64)

@@ -1,7 +1,9 @@
 # Objects with __del__, and cycles, while the training runs.
-import gc, torch
-from torch import nn
+import gc
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 gone = []

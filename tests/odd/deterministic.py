@@ -1,7 +1,7 @@
 # Deterministic algorithms, and an operation that has none.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)

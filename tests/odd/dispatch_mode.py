@@ -1,10 +1,11 @@
 # A TorchDispatchMode counts the operations of the training.
 # differs: D16
 import collections
+
 import torch
+from told import told
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from told import told
 
 torch.manual_seed(0)
 counted = collections.Counter()

@@ -1,7 +1,8 @@
 # A process group of one, collectives and an object gather.
-import torch, torch.distributed as dist
-from torch import nn
+import torch
+import torch.distributed as dist
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)

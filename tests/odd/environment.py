@@ -1,7 +1,10 @@
 # The environment is what it was, and files appear only where the script writes.
-import os, threading, torch
-from torch import nn
+import os
+import threading
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

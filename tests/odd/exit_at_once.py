@@ -1,7 +1,9 @@
 # os._exit with a status: nothing runs after it.
-import os, torch
-from torch import nn
+import os
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

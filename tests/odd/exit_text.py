@@ -1,7 +1,9 @@
 # sys.exit with a text.
-import sys, torch
-from torch import nn
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

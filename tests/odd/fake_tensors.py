@@ -1,8 +1,8 @@
 # A model runs under FakeTensorMode between two steps.
 import torch
+from told import told
 from torch import nn
 from torch._subclasses import FakeTensorMode
-from told import told
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

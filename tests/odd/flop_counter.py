@@ -1,8 +1,8 @@
 # torch's own FLOP counter around steps.
 import torch
+from told import told
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
-from told import told
 
 torch.manual_seed(0)
 model = nn.Linear(16, 4)

@@ -1,7 +1,9 @@
 # A child that is forked in the middle trains on, and ends by os._exit.
-import os, torch
-from torch import nn
+import os
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,7 +1,9 @@
 # A pool of forked workers evaluates the model, as for an evolution strategy.
-import multiprocessing, torch
-from torch import nn
+import multiprocessing
+
+import torch
 from told import told
+from torch import nn
 
 
 def score(seed):

@@ -1,8 +1,8 @@
 # Forward mode differentiation beside a training.
 import torch
-import torch.autograd.forward_ad as forward_ad
-from torch import nn
 from told import told
+from torch import nn
+from torch.autograd import forward_ad
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

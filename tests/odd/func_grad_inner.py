@@ -1,8 +1,8 @@
 # MAML: torch.func.grad inside a training with an optimizer outside.
 import torch
+from told import told
 from torch import nn
 from torch.func import functional_call, grad
-from told import told
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,9 +1,9 @@
 # A TorchFunctionMode over the training names each function that the script calls.
 # differs: D16
 import torch
+from told import told
 from torch import nn
 from torch.overrides import TorchFunctionMode, resolve_name
-from told import told
 
 torch.manual_seed(0)
 names = []

@@ -1,8 +1,8 @@
 # A mode around single expressions of the loop.
 import torch
+from told import told
 from torch import nn
 from torch.overrides import TorchFunctionMode, resolve_name
-from told import told
 
 torch.manual_seed(0)
 names = []

@@ -1,8 +1,8 @@
 # Updates without an optimizer: a pure function of the parameters.
 import torch
+from told import told
 from torch import nn
 from torch.func import functional_call, grad
-from told import told
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 1))

@@ -1,7 +1,7 @@
 # Functions of torch as keys and members, made before, while and after steps are looked at.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,7 +1,7 @@
 # An interpreter and a transformer walk over the graph with tables of functions as keys.
 import torch
-from torch import fx, nn
 from told import told
+from torch import fx, nn
 
 torch.manual_seed(0)
 TABLE = {torch.exp: "exp", torch.log: "log", torch.softmax: "softmax", torch.mul: "mul"}

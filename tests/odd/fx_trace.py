@@ -1,7 +1,9 @@
 # Symbolic tracing, a pass over the graph, and training of the result.
-import operator, torch
-from torch import fx, nn
+import operator
+
+import torch
 from told import told
+from torch import fx, nn
 
 torch.manual_seed(0)
 

@@ -1,7 +1,7 @@
 # Two optimizers, alternating, with detach.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 maker, judge = nn.Linear(3, 4), nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())

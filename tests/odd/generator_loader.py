@@ -1,7 +1,7 @@
 # Batches from generators that hold state and close.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

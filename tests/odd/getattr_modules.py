@@ -1,7 +1,7 @@
 # Modules that pass unknown attributes on, and count who asks.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 asked = []

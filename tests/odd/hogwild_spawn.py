@@ -1,8 +1,11 @@
 # real
 # Hogwild with one spawned process, which ends with a status of its own.
-import sys, torch, torch.multiprocessing as mp
-from torch import nn
+import sys
+
+import torch
+import torch.multiprocessing as mp
 from told import told
+from torch import nn
 
 
 def train(model):

@@ -1,7 +1,7 @@
 # In-place operations, views, version counters and out arguments.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 4)

@@ -1,7 +1,7 @@
 # Evaluation under inference_mode, no_grad and set_grad_enabled between steps.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 1))

@@ -1,7 +1,7 @@
 # Inference tensors as inputs of a training, and a model that is built in inference mode.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 with torch.inference_mode():

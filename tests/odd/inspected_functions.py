@@ -1,8 +1,11 @@
 # inspect and isinstance on functions of torch, in the middle of a training.
-import builtins, inspect, types
+import builtins
+import inspect
+import types
+
 import torch
-from torch import nn
 from told import sha, told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,7 +1,7 @@
 # A scripted module trains.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = torch.jit.script(nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 3)))

@@ -1,7 +1,7 @@
 # Functions that call torch are scripted in the middle of a training.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

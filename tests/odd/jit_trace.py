@@ -1,7 +1,9 @@
 # A model is traced between two steps, saved and loaded.
-import io, torch
-from torch import nn
+import io
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

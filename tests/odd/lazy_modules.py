@@ -1,8 +1,9 @@
 # Lazy modules that get their shapes from the first batch.
 import warnings
+
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 warnings.filterwarnings("ignore", message="Lazy")
 torch.manual_seed(0)

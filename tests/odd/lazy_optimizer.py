@@ -1,8 +1,9 @@
 # An optimizer that is built over parameters which are not initialised yet.
 import warnings
+
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 warnings.filterwarnings("ignore", message="Lazy")
 torch.manual_seed(0)

@@ -1,8 +1,8 @@
 # A DataLoader with forked workers, a worker_init_fn and a generator.
 import torch
+from told import told
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, get_worker_info
-from told import told
 
 torch.manual_seed(0)
 

@@ -1,8 +1,8 @@
 # An iterable data set, split among workers, with a collate function and a timeout.
 import torch
+from told import told
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
-from told import told
 
 torch.manual_seed(0)
 

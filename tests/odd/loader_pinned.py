@@ -1,9 +1,10 @@
 # pin_memory without an accelerator, samplers and batch samplers.
 import warnings
+
 import torch
+from told import told
 from torch import nn
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler
-from told import told
 
 warnings.simplefilter("ignore")
 torch.manual_seed(0)

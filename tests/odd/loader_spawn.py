@@ -1,9 +1,9 @@
 # real
 # A DataLoader whose workers are spawned.
 import torch
+from told import told
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from told import told
 
 
 class Data(Dataset):

@@ -1,7 +1,12 @@
 # A locale, a time zone and a decimal context of the script.
-import decimal, locale, os, time, torch
-from torch import nn
+import decimal
+import locale
+import os
+import time
+
+import torch
 from told import told
+from torch import nn
 
 print(locale.setlocale(locale.LC_ALL, "C"))
 os.environ["TZ"] = "Asia/Tokyo"

@@ -1,7 +1,12 @@
 # Logging is configured by the script: root level, handlers, a dictionary, captured warnings.
-import logging, logging.config, sys, warnings, torch
-from torch import nn
+import logging
+import logging.config
+import sys
+import warnings
+
+import torch
 from told import told
+from torch import nn
 
 logging.basicConfig(
     level=logging.DEBUG,

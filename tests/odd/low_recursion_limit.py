@@ -1,8 +1,10 @@
 # The script runs under a low recursion limit.
 # differs: D13
-import sys, torch
-from torch import nn
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

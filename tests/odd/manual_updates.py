@@ -1,7 +1,7 @@
 # Updates by hand under no_grad and through .data, without any optimizer.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid(), nn.Linear(4, 1))

@@ -1,7 +1,7 @@
 # Forty optimizers that take turns.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.ModuleList([nn.Linear(2, 1) for _ in range(40)])

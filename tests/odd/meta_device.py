@@ -1,7 +1,7 @@
 # A model is made on the meta device and filled later.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 with torch.device("meta"):

@@ -1,7 +1,11 @@
 # Modules with a metaclass, __new__, dataclass fields and generic bases.
-import abc, dataclasses, typing, torch
-from torch import nn
+import abc
+import dataclasses
+import typing
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 T = typing.TypeVar("T")

@@ -1,7 +1,7 @@
 # Hooks of modules that change what goes through: forward, pre, backward, full backward pre, global ones.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 order = []

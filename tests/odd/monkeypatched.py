@@ -1,7 +1,9 @@
 # The script replaces functions of torch by its own, before and while it trains, and puts some back.
-import functools, torch
-from torch import nn
+import functools
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 counts = {}

@@ -1,8 +1,10 @@
 # A manager, a queue and a pool executor next to the training.
-import torch, torch.multiprocessing as mp
 from concurrent.futures import ProcessPoolExecutor
-from torch import nn
+
+import torch
+import torch.multiprocessing as mp
 from told import told
+from torch import nn
 
 
 def square(x):

@@ -1,7 +1,7 @@
 # Batches of ragged sequences as nested tensors, strided and jagged.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 3)

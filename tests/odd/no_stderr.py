@@ -1,8 +1,10 @@
 # sys.stderr is None, as under pythonw.
 # differs: D16 in run, enable
-import sys, torch
-from torch import nn
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 sys.stderr = None

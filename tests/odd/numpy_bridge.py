@@ -1,7 +1,8 @@
 # NumPy arrays share memory with tensors, and ufuncs of NumPy take tensors.
-import numpy, torch
-from torch import nn
+import numpy
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 array = numpy.zeros((8, 4), dtype=numpy.float32)

@@ -1,8 +1,8 @@
 # Modules, optimizers and data sets with an equality and a truth of their own, and no hash.
 import torch
+from told import told
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from told import told
 
 torch.manual_seed(0)
 

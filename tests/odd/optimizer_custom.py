@@ -1,7 +1,7 @@
 # An optimizer of one's own, with an extra argument of step and a step that calls another.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

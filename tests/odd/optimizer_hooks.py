@@ -1,7 +1,7 @@
 # Hooks of optimizers: pre, post, state_dict, load_state_dict.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 seen = []

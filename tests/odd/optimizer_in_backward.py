@@ -1,7 +1,7 @@
 # The optimizer steps in hooks of the backward pass, one per parameter.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))

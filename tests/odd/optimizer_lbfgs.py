@@ -1,7 +1,7 @@
 # LBFGS with a closure and a line search.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 x = torch.randn(32, 4)

@@ -1,7 +1,7 @@
 # foreach, fused, capturable, differentiable, maximize, amsgrad.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 for options in (
     {"foreach": True},

@@ -1,7 +1,7 @@
 # Every optimizer of torch.optim trains a few steps.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 for kind in (
     torch.optim.SGD,

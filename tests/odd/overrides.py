@@ -1,7 +1,7 @@
 # torch.overrides knows its functions while a training runs.
 import torch
-from torch import nn, overrides
 from told import told
+from torch import nn, overrides
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,8 +1,12 @@
 # real
 # What the script knows of itself: __file__, __name__, sys.path, sys.modules, sys.flags.
-import inspect, os, sys, torch
-from torch import nn
+import inspect
+import os
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 print(
     os.path.basename(__file__),

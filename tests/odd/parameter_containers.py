@@ -1,7 +1,7 @@
 # ParameterList, ParameterDict, ModuleDict, nested and changed while training.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

@@ -1,8 +1,8 @@
 # Parametrizations: orthogonal, weight_norm, one's own; removed at the end.
 import torch
+from told import told
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize
-from told import told
 
 torch.manual_seed(0)
 

@@ -1,8 +1,8 @@
 # Gradients of each sample by vmap over grad, clipped and averaged by hand.
 import torch
-from torch import nn
-from torch.func import functional_call, grad, vmap, jacrev, hessian
 from told import told
+from torch import nn
+from torch.func import functional_call, grad, hessian, jacrev, vmap
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

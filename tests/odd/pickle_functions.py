@@ -1,8 +1,9 @@
 # Functions and methods of torch are pickled in the middle of a training, with every protocol.
 import pickle
+
 import torch
-from torch import nn
 from told import sha, told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(2, 1)

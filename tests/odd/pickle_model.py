@@ -1,8 +1,10 @@
 # A model that holds functions of torch goes through pickle and torch.save while it trains.
-import io, pickle
+import io
+import pickle
+
 import torch
+from told import sha, told
 from torch import nn
-from told import told, sha
 
 torch.manual_seed(0)
 

@@ -1,10 +1,11 @@
 # sys.setprofile names the Python functions that ran: ours are not the script's.
-import sys
-import torch
-from torch import nn
-from told import told
-
 # differs: D16
+import sys
+
+import torch
+from told import told
+from torch import nn
+
 torch.manual_seed(0)
 names = set()
 

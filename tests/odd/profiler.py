@@ -1,8 +1,8 @@
 # torch.profiler around the forward passes.
 import torch
+from told import told
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
-from told import told
 
 torch.manual_seed(0)
 model = nn.Linear(16, 4)

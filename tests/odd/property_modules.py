@@ -1,7 +1,7 @@
 # Modules with slots, properties that raise, and descriptors.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

@@ -1,8 +1,8 @@
 # Pruning while training, and its removal.
 import torch
+from told import told
 from torch import nn
 from torch.nn.utils import prune
-from told import told
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))

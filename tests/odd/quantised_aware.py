@@ -1,9 +1,10 @@
 # Quantisation aware training with fake quantisation, converted at the end.
 import warnings
+
 import torch
+from told import told
 from torch import nn
 from torch.ao import quantization
-from told import told
 
 warnings.simplefilter("ignore")
 torch.manual_seed(0)

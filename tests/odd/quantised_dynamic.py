@@ -1,8 +1,9 @@
 # Dynamic quantisation of a trained model.
 import warnings
+
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 warnings.simplefilter("ignore")
 torch.manual_seed(0)

@@ -1,7 +1,7 @@
 # Quantised tensors as data.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 stored = [torch.quantize_per_tensor(torch.randn(8, 4), 0.05, 0, torch.qint8) for _ in range(5)]

@@ -1,8 +1,8 @@
 # Modules whose named_parameters, extra_repr and __repr__ raise.
 # differs: D13
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

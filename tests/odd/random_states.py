@@ -1,7 +1,10 @@
 # Random states are saved, restored and forked; Python's and NumPy's too.
-import random, numpy, torch
-from torch import nn
+import random
+
+import numpy
+import torch
 from told import told
+from torch import nn
 
 random.seed(1)
 numpy.random.seed(2)

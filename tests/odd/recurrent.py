@@ -1,8 +1,8 @@
 # An LSTM over packed sequences, with its state carried on, and CTC.
 import torch
+from told import told
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from told import told
 
 torch.manual_seed(0)
 lstm, head = nn.LSTM(4, 8, batch_first=True), nn.Linear(8, 5)

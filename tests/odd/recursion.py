@@ -1,7 +1,9 @@
 # Deep recursion: a recursive model, a low limit, and a RecursionError that is caught.
-import sys, torch
-from torch import nn
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

@@ -1,8 +1,8 @@
 # A policy gradient with distributions, sampling and reparametrisation.
 import torch
+from told import told
 from torch import nn
 from torch.distributions import Categorical, Normal, kl_divergence
-from told import told
 
 torch.manual_seed(0)
 policy = nn.Linear(4, 3)

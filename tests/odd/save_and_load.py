@@ -1,8 +1,9 @@
 # Checkpoints: state dicts, weights_only, mmap, legacy format, resuming.
 import io
+
 import torch
+from told import sha, told
 from torch import nn
-from told import told, sha
 
 torch.manual_seed(0)
 

@@ -1,7 +1,7 @@
 # Saved tensors are packed into half precision and back.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 packed = []

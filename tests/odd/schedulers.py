@@ -1,8 +1,8 @@
 # Every kind of scheduler, chained, sequential and on plateau, saved and loaded.
 import torch
+from told import told
 from torch import nn
 from torch.optim import lr_scheduler
-from told import told
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,6 +1,7 @@
 # real
 # A child Python reads its script from a pipe and trains.
-import subprocess, sys
+import subprocess
+import sys
 
 text = """
 import torch

@@ -1,7 +1,8 @@
 # Hogwild, in turns: forked processes train the same weights in shared memory.
-import torch, torch.multiprocessing as mp
-from torch import nn
+import torch
+import torch.multiprocessing as mp
 from told import told
+from torch import nn
 
 
 def train(model, seed):

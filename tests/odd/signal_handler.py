@@ -1,7 +1,10 @@
 # A signal handler asks the loop to stop.
-import os, signal, torch
-from torch import nn
+import os
+import signal
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 stop = False

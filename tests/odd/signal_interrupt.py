@@ -1,8 +1,11 @@
 # Ctrl-C in the middle.
 # differs: D16 in run, every, record
-import os, signal, torch
-from torch import nn
+import os
+import signal
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,7 +1,10 @@
 # The process ends by a signal of its own.
-import os, signal, torch
-from torch import nn
+import os
+import signal
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,5 +1,7 @@
 # A timer raises the user's exception wherever the loop happens to be.
-import signal, torch
+import signal
+
+import torch
 from torch import nn
 
 

@@ -1,7 +1,7 @@
 # Embeddings with sparse gradients and SparseAdam beside Adam.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 table, head = nn.Embedding(20, 4, sparse=True), nn.Linear(4, 2)

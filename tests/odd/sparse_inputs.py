@@ -1,7 +1,7 @@
 # Sparse inputs: COO and CSR matrices times dense weights.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

@@ -1,7 +1,7 @@
 # A parameter that is itself sparse.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 weight = nn.Parameter(torch.randn(5, 5).relu().to_sparse())

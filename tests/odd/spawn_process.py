@@ -1,8 +1,9 @@
 # real
 # A spawned process trains and hands its weights back.
-import torch, torch.multiprocessing as mp
-from torch import nn
+import torch
+import torch.multiprocessing as mp
 from told import told
+from torch import nn
 
 
 def train(rank, results):

@@ -1,9 +1,11 @@
 # stdin: 0.1 0.2 0.3
 # real
 # Settings come from standard input, during the training.
-import sys, torch
-from torch import nn
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,7 +1,11 @@
 # sys.stdout is replaced, flushed and closed by the script.
-import contextlib, io, sys, torch
-from torch import nn
+import contextlib
+import io
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

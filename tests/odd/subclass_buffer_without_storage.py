@@ -1,7 +1,7 @@
 # A wrapper subclass as a buffer and in the state of an optimizer.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

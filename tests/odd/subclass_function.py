@@ -1,7 +1,7 @@
 # A tensor subclass with a table of functions that it handles, filled in the middle of the run too.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 TABLE = {}

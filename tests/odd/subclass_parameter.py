@@ -1,7 +1,7 @@
 # A subclass of nn.Parameter and of nn.Linear that makes it.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

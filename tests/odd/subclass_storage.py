@@ -1,7 +1,7 @@
 # A subclass by _make_subclass, as a parameter.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

@@ -1,8 +1,8 @@
 # A wrapper subclass without storage of its own as the input.
 import torch
+from told import told
 from torch import nn
 from torch.utils._pytree import tree_map
-from told import told
 
 torch.manual_seed(0)
 

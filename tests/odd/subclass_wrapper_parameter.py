@@ -1,8 +1,8 @@
 # A wrapper subclass as a parameter, with its state in an optimizer, as quantised training has it.
 import torch
+from told import told
 from torch import nn
 from torch.utils._pytree import tree_map
-from told import told
 
 torch.manual_seed(0)
 

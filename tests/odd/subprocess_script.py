@@ -1,8 +1,12 @@
 # real
 # Another Python runs as a program, with an environment and pipes of its own.
-import os, subprocess, sys, torch
-from torch import nn
+import os
+import subprocess
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,8 +1,10 @@
 # real
 # A shell pipeline in the loop.
-import subprocess, torch
-from torch import nn
+import subprocess
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

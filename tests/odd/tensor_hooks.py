@@ -1,7 +1,7 @@
 # Hooks of tensors and of nodes of the graph.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 seen = []

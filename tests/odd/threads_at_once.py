@@ -1,7 +1,9 @@
 # Four threads train their own models at the same time.
-import threading, torch
-from torch import nn
+import threading
+
+import torch
 from told import told
+from torch import nn
 
 models = [nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1)) for _ in range(4)]
 for seed, model in enumerate(models):

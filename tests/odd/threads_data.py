@@ -1,7 +1,10 @@
 # A thread prepares batches, the main thread trains.
-import queue, threading, torch
-from torch import nn
+import queue
+import threading
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 batches = queue.Queue(2)

@@ -1,7 +1,9 @@
 # Several threads train a model each, one after the other takes the lock.
-import threading, torch
-from torch import nn
+import threading
+
+import torch
 from told import told
+from torch import nn
 
 models = {}
 lock = threading.Lock()

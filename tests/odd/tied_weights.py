@@ -1,7 +1,7 @@
 # A tied embedding, and a parameter that is replaced in the middle.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

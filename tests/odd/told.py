@@ -1,6 +1,7 @@
 """Prints digests, by which two runs of a script are compared."""
 
 import hashlib
+
 import torch
 
 

@@ -1,7 +1,7 @@
 # A model is exported in the middle of its training.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 

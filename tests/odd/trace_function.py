@@ -1,8 +1,9 @@
 # sys.settrace counts the lines of the script itself.
 import sys
+
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 lines = []

@@ -1,7 +1,11 @@
 # tracemalloc, a frozen collector, gc callbacks and a debugger's breakpoint hook.
-import gc, sys, tracemalloc, torch
-from torch import nn
+import gc
+import sys
+import tracemalloc
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 tracemalloc.start()

@@ -1,7 +1,9 @@
 # An exception ends the script, with a cause, a note and an excepthook of the script.
-import sys, torch
-from torch import nn
+import sys
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 hook = sys.excepthook

@@ -1,8 +1,8 @@
 # An exception from inside torch ends the script: its traceback has no frame of ours.
 # differs: D16
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))

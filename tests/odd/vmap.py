@@ -1,8 +1,8 @@
 # Ensembles by vmap over stacked parameters.
 import torch
+from told import told
 from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
-from told import told
 
 torch.manual_seed(0)
 models = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1)) for _ in range(3)]

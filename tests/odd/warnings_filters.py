@@ -1,7 +1,9 @@
 # Warnings are errors, are recorded, and are shown once for a line.
-import warnings, torch
-from torch import nn
+import warnings
+
+import torch
 from told import told
+from torch import nn
 
 warnings.simplefilter("error")
 torch.manual_seed(0)

@@ -1,7 +1,7 @@
 # Warnings of torch as they come, on standard error.
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,8 +1,10 @@
 # What is dropped is gone, and finalizers run when it goes.
-import gc, weakref
+import gc
+import weakref
+
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 gone = []
 

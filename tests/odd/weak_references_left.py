@@ -1,9 +1,11 @@
 # The last model and its tensors are gone after del.
 # differs: D12 in every, record
-import gc, weakref
+import gc
+import weakref
+
 import torch
-from torch import nn
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

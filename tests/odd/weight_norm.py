@@ -1,9 +1,10 @@
 # The old hooks: weight_norm and spectral_norm of torch.nn.utils.
 import warnings
+
 import torch
+from told import told
 from torch import nn
 from torch.nn import utils
-from told import told
 
 warnings.simplefilter("ignore")
 torch.manual_seed(0)

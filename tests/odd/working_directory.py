@@ -1,7 +1,10 @@
 # The working directory changes, and goes away.
-import os, shutil, torch
-from torch import nn
+import os
+import shutil
+
+import torch
 from told import told
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)

@@ -1,10 +1,14 @@
 """A training in a package, with relative imports."""
 
-import os, sys, torch
-from torch import nn
+import os
+import sys
+
+import torch
 from told import told
-from .settings import RATE
+from torch import nn
+
 from . import settings
+from .settings import RATE
 
 print(__name__, __package__, sys.argv[1:], os.path.basename(__file__), settings.RATE)
 torch.manual_seed(0)
