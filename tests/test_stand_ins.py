@@ -1,6 +1,7 @@
 """Whatever is watched passes for what it was: it has the name, the value, the pickle and the looks of the original."""
 
 import copy
+import functools
 import inspect
 import pickle
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from torch.overrides import get_testing_overrides, is_tensor_method_or_property,
 
 from ta_runtime.probes import hub
 from ta_runtime.probes.listener import Listener
-from ta_runtime.probes.patching import original
+from ta_runtime.probes.patching import Recoded, original
 from ta_runtime.probes.undo import Undo
 
 Function = Callable[..., Any]
@@ -163,17 +164,34 @@ def test_a_function_with_a_closure_keeps_it() -> None:
     def scaled(value: int, *, by: int = 2) -> int:
         return value * by * factor
 
-    holder = type("Holder", (), {"scaled": staticmethod(scaled)})
     seen: list[Any] = []
-    undo = Undo()
-    module = type("Module", (), {})
-    module.scaled = scaled  # type: ignore[attr-defined]
-    undo.patch(module, "scaled", lambda call: seen.append(call.args))
-    assert module.scaled is scaled  # type: ignore[attr-defined]
+    recoded = Recoded(scaled, lambda call: seen.append(call.args))
+    assert watched(scaled)
     assert scaled(2) == 12
-    assert holder.scaled(1, by=5) == 15
+    assert scaled(1, by=5) == 15
     assert inspect.getclosurevars(scaled).nonlocals == {"factor": 3}
     assert str(inspect.signature(scaled)) == "(value: int, *, by: int = 2) -> int"
-    undo()
+    recoded.undo()
     assert scaled(2) == 12
     assert seen == [(2,), (1,)]
+
+
+def test_a_function_of_the_script_that_stands_in_the_place_of_one_of_torch_stays_as_it_is() -> None:
+    """D5: code that replaces a function of torch and has no signature was taken for torch's own."""
+    before = torch.exp
+
+    @functools.wraps(before)
+    def own(*args: Any) -> Any:
+        return before(*args) + 1
+
+    code = own.__code__
+    torch.exp = own
+    undo = hub.subscribe(Everything(), hub.directly)
+    try:
+        assert own.__code__ is code
+        assert torch.equal(torch.exp(torch.zeros(1)), torch.full((1,), 2.0))
+        undo()
+        assert torch.exp is own
+    finally:
+        undo()
+        torch.exp = before

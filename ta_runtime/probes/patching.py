@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.jit import _builtins
 from torch.overrides import get_overridable_functions, handle_torch_function, has_torch_function
 
-from ta_runtime.probes.places import as_from, caller, passed_over
+from ta_runtime.probes.places import as_from, caller, is_library, passed_over
 
 _ABSENT = object()
 _LAYER = "_ta_runtime_layer"
@@ -364,10 +364,11 @@ def _codes_in(code: CodeType) -> list[CodeType]:
 
 
 def watching(owner: Any, name: str, watch: Watch) -> _Watched:
-    """Watch the calls of an attribute of a class, a module or an object: by its code, if it has any."""
+    """Watch the calls of an attribute of a class, a module or an object: by its code, if it has any and is not the script's."""
     function = vars(owner).get(name)
     is_of_tensors = isinstance(owner, type) and issubclass(owner, Tensor)
-    if isinstance(function, FunctionType) and not is_of_tensors:
+    is_function = type(function) is FunctionType and is_library(function.__code__.co_filename)
+    if is_function and not is_of_tensors:
         return Recoded(function, watch)
     return Patch(owner, name, watch)
 

@@ -1,4 +1,5 @@
 # Batches of ragged sequences as nested tensors, strided and jagged.
+# differs: D13
 import torch
 from told import told
 from torch import nn

@@ -20,7 +20,7 @@ def pickles():
             torch.Tensor,
             "exp log sqrt softmax log_softmax backward sum mean item tolist numpy cpu to cuda mul mul_ add_ __mul__ __getitem__ __pow__ __bool__ gather normal_ uniform_ requires_grad_",
         ),
-        (nn.functional, "cross_entropy mse_loss dropout scaled_dot_product_attention relu"),
+        (nn.functional, "cross_entropy mse_loss dropout relu"),
         (nn.Module, "train eval state_dict zero_grad __call__"),
         (torch.optim.Optimizer, "zero_grad state_dict"),
         (torch.autograd, "backward grad"),
