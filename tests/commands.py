@@ -66,13 +66,14 @@ def warm(
     folder: Path,
     *words: str,
     first: str = "",
+    loads: tuple[str, ...] = (),
     stdout: str | None = None,
     timeout: float = 180,
     **environment: str,
 ) -> Ran:
     """As `python`, for what loads torch anyway, by the fork of a Python that has loaded it (`warm.py`).
 
-    `first` is code that runs before it.
+    `first` is code that runs before it, and `loads` are modules that it finds loaded, as they are for `PYTHONPATH`.
     """
     if not first and not hasattr(os, "pidfd_open"):  # Linux has it
         return python(folder, *words, stdout=stdout, timeout=timeout, **environment)
@@ -83,7 +84,7 @@ def warm(
         tempfile.TemporaryFile("w+") as err,
         open(stdout, "w") if stdout is not None else tempfile.TemporaryFile("w+") as out,  # noqa: PTH123
     ):
-        end.connect(_loaded())
+        end.connect(_loaded(loads, given.get("PYTHONPATH", "") if loads else None))
         os.umask(umask := os.umask(0o077))
         request = {
             "words": words,
@@ -124,13 +125,17 @@ def free_port() -> int:
 
 
 @cache
-def _loaded() -> str:
-    """Where the Python that has loaded torch is asked for forks."""
+def _loaded(modules: tuple[str, ...] = (), path: str | None = None) -> str:
+    """Where the Python that has loaded torch and these modules is asked for forks; `path` is its `PYTHONPATH`."""
     folder = tempfile.TemporaryDirectory()
-    path = str(Path(folder.name) / "warm")
+    socket_path = str(Path(folder.name) / "warm")
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "warm.py"), path],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        [sys.executable, str(Path(__file__).parent / "warm.py"), socket_path, *modules],
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            **({} if path is None else {"PYTHONPATH": path}),
+        },
         stdin=subprocess.PIPE,  # whose end it sees
         stdout=subprocess.PIPE,
         text=True,
@@ -140,7 +145,7 @@ def _loaded() -> str:
     atexit.register(process.kill)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    return path
+    return socket_path
 
 
 def at_once(runs: Sequence[Callable[[], Ran]]) -> list[Ran]:

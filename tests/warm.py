@@ -1,7 +1,7 @@
 """A Python that has loaded torch, and becomes a command by a fork: to load torch takes seconds, to fork some milliseconds.
 
 What runs is a process of its own, with an environment, a folder, a session and an end of its own, and none of our
-modules in it. Only torch is there before the command asks for it.
+modules in it, unless they are named. Only torch is there before the command asks for it.
 """
 
 import contextlib
@@ -126,7 +126,7 @@ def _execute(source: bytes, path: str, **names: object) -> None:
 
 
 if __name__ == "__main__":
-    for name in NEEDS:
+    for name in (*NEEDS, *sys.argv[2:]):
         __import__(name)
     gc.collect()
     gc.freeze()

@@ -1,7 +1,6 @@
 # atexit, and a thread that outlives the script.
 import atexit
 import threading
-import time
 
 import torch
 from told import told
@@ -15,7 +14,7 @@ atexit.register(print, "first")
 
 
 def late():
-    time.sleep(0.3)
+    threading.main_thread().join()
     told("thread", model)
 
 
