@@ -8,6 +8,7 @@ A script is a file of `odd/`; comments at its top say how it is run:
     # words: -m package a b      by these words instead of its name
     # stdin: text                with this on standard input
     # differs: D16 in run, every the defect by which it differs when watched, in these modes or in all
+    # sometimes: D3             the same of one that differs in some runs
 """
 
 import argparse
@@ -42,7 +43,7 @@ _LOADS = (
     "ta_runtime.audit.session",
 )
 MODES = (*COMMANDS, "enable")
-_TIMEOUT = 120.0
+_TIMEOUT = 90.0
 T = TypeVar("T")
 
 
@@ -58,6 +59,7 @@ class Script:
     """By which it differs when watched; empty if it must not."""
     modes: tuple[str, ...]
     """In which it differs."""
+    always: bool
 
     def defect_in(self, mode: str) -> str:
         return self.defect if mode in self.modes else ""
@@ -69,9 +71,11 @@ def scripts() -> list[Script]:
 
 
 def _read(path: Path) -> Script:
-    head = dict(re.findall(r"^# (real|words|stdin|differs)(?:: (.+))?$", path.read_text(), re.MULTILINE))
+    head = dict(
+        re.findall(r"^# (real|words|stdin|differs|sometimes)(?:: (.+))?$", path.read_text(), re.MULTILINE)
+    )
     words = head["words"].split() if "words" in head else [path.name]
-    defect, _, modes = head.get("differs", "").partition(" in ")
+    defect, _, modes = (head.get("differs") or head.get("sometimes", "")).partition(" in ")
     return Script(
         path.stem,
         tuple(str(FOLDER / word) if word == path.name else word for word in words),
@@ -79,6 +83,7 @@ def _read(path: Path) -> Script:
         "real" in head or "stdin" in head,
         defect,
         tuple(modes.split(", ")) if modes else MODES if defect else (),
+        "differs" in head,
     )
 
 
@@ -115,7 +120,13 @@ def ran(script: Script, mode: str | None, product: str = "") -> Told:
         )
 
 
-_NO_REPORT = ("exit_at_once", "signal_kills", "working_directory", "script_on_stdin_child")
+_NO_REPORT = (
+    "exit_at_once",
+    "signal_kills",
+    "working_directory",
+    "script_on_stdin_child",
+    "closed_descriptors",
+)
 """What is killed, or has no folder any more, writes none; and what does not train itself."""
 
 
@@ -130,7 +141,7 @@ def _started(script: Script, mode: str | None, folder: Path, path: str) -> Ran:
     with tempfile.TemporaryDirectory() as name:  # for the process alone, and not for those that it starts
         start = f"import sys\nif {name!r} in sys.path:\n sys.path.remove({name!r})\nimport os\nos.environ['PYTHONPATH'] = {path!r}\n"
         # where `PYTHONPATH` leads there is no script yet
-        guarded = f"if not any('spawn' in word or word == '-c' for word in sys.orig_argv):\n {_ENABLE}\n"
+        guarded = f"if not '-c' in sys.orig_argv:\n {_ENABLE}\n"
         Path(name, "sitecustomize.py").write_text(start + guarded)
         everywhere = os.pathsep.join((name, path))
         return python(folder, *words, stdin=script.stdin or "", timeout=_TIMEOUT, PYTHONPATH=everywhere)

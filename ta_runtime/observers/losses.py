@@ -67,7 +67,10 @@ class Losses:
         if window.step is None or in_backward() or len(window.step.losses) == _MOST:
             return None
         name = call.function.__name__
-        bound = _signature(call.function).bind(*call.args, **call.kwargs)
+        try:
+            bound = _signature(call.function).bind(*call.args, **call.kwargs)
+        except TypeError:  # so will the call
+            return None
         bound.apply_defaults()
         options = dict(bound.arguments)
         given, target = options.pop("input"), options.pop("target")

@@ -10,6 +10,7 @@ from functools import partial
 
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 
 from ta_runtime.probes.listener import Listener
 from ta_runtime.probes.patching import Call, attribute
@@ -33,6 +34,7 @@ def transformed() -> bool:
     """The same of code that no compiler runs."""
     return (
         _tracing()
+        or getattr(forward_ad, "_current_level", -1) >= 0
         or _interpreters() is not None
         or (_modes() > 0 and any(_mode(key) is not None for key in _TRACERS))
     )

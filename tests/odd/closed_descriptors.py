@@ -1,5 +1,5 @@
 # The script closes standard error, and has no descriptor left to open.
-# differs: D13
+# differs: D13 in record
 import os
 import resource
 

@@ -8,7 +8,7 @@ from torch import nn
 
 def score(seed):
     torch.manual_seed(seed)
-    return float(nn.Linear(3, 1)(torch.ones(1, 3)).exp())
+    return nn.Linear(3, 1)(torch.ones(1, 3)).exp().item()
 
 
 if __name__ == "__main__":

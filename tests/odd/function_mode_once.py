@@ -1,4 +1,5 @@
 # A mode around single expressions of the loop.
+# differs: D16
 import torch
 from told import told
 from torch import nn

@@ -23,7 +23,7 @@ print(
 )
 print(
     inspect.getsourcefile(inspect.currentframe()) == __file__,
-    inspect.currentframe().f_back is None or inspect.currentframe().f_code.co_name,
+    inspect.currentframe().f_code.co_name,
     sys.stdout.name,
     sys.stderr.name,
     sys.stdin.closed,

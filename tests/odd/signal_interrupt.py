@@ -1,5 +1,5 @@
 # Ctrl-C in the middle.
-# differs: D16 in run, every, record
+# differs: D16
 import os
 import signal
 

@@ -1,4 +1,5 @@
 # A timer raises the user's exception wherever the loop happens to be.
+# differs: D4
 import signal
 
 import torch

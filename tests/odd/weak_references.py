@@ -1,4 +1,5 @@
 # What is dropped is gone, and finalizers run when it goes.
+# differs: D12 in every
 import gc
 import weakref
 

@@ -1,5 +1,5 @@
 # The last model and its tensors are gone after del.
-# differs: D12 in every, record
+# differs: D12
 import gc
 import weakref
 
