@@ -46,7 +46,7 @@ def stripped(model: nn.Module, path: str) -> str:
             kept.append(part)
         # not `getattr`, by which a module of the script may do anything
         parts = {} if owner is None else vars(owner)["_modules"]
-        owner = parts[part] if part in parts else None
+        owner = parts[part] if part in parts else None  # noqa: SIM401 - those of TorchScript have no `get`
     return ".".join(kept)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.modules import module as hooks
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -39,12 +40,21 @@ def _forget(both: tuple[Enter, Leave]) -> None:
         _hooks()
 
 
+def _is_frozen(module: nn.Module) -> bool:
+    """Whether TorchScript has frozen it: then it has no mode and no parameters any more."""
+    return isinstance(module, torch.jit.ScriptModule) and not hasattr(module, "training")
+
+
 def _enter(module: nn.Module, args: tuple[Any, ...]) -> None:
+    if _is_frozen(module):
+        return
     for enter, _ in _listening:
         enter(module, args)
 
 
 def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+    if _is_frozen(module):
+        return
     for _, leave in _listening:
         leave(module, args, *rest)
 
