@@ -9,7 +9,7 @@ SCRIPTS = odd_runs.scripts()
 
 def share() -> list[object]:
     """Each script in a mode, in turn; where it is known to differ, in one in which it does."""
-    chosen = []
+    chosen: list[object] = []
     for number, script in enumerate(SCRIPTS):
         modes = script.modes or MODES
         mode = modes[number % len(modes)]

@@ -22,6 +22,14 @@ from ta_runtime.probes.patching import Recoded, original
 from ta_runtime.probes.undo import Undo
 
 Function = Callable[..., Any]
+NAMES = ("__name__", "__qualname__", "__module__", "__doc__")
+KINDS: tuple[Callable[[object], bool], ...] = (
+    inspect.isbuiltin,
+    inspect.isfunction,
+    inspect.ismethod,
+    inspect.isroutine,
+    inspect.ismethoddescriptor,
+)
 Everything: Any = type("Everything", (Listener,), {event: lambda self, call: None for event in hub._PLACES})
 """Listens to all that can be watched."""
 
@@ -114,17 +122,9 @@ def test_a_stand_in_looks_like_its_original(plain: dict[str, Any], on: dict[str,
 
 def looks(function: Function) -> list[object]:
     """What code asks of a function."""
-    asked = [getattr(function, name, None) for name in ("__name__", "__qualname__", "__module__", "__doc__")]
-    kinds = [
-        inspect.isbuiltin,
-        inspect.isfunction,
-        inspect.ismethod,
-        inspect.isroutine,
-        inspect.ismethoddescriptor,
-    ]
     return [
-        *asked,
-        *(kind(function) for kind in kinds),
+        *(getattr(function, name, None) for name in NAMES),
+        *(kind(function) for kind in KINDS),
         _or_error(inspect.signature, function),
         _or_error(inspect.getsource, function),
         resolve_name(function),
@@ -146,12 +146,11 @@ def test_a_function_in_c_does_not_bind_to_the_object_of_its_class(on: dict[str, 
     """D5: `activation = torch.exp` in the body of a class was called with the object as its first argument."""
 
     class Net(nn.Module):
-        activation = torch.exp
-        method = torch.Tensor.exp
+        activation: Any = torch.exp
 
     assert watched(Net.activation)
     assert torch.equal(Net().activation(torch.zeros(2)), torch.ones(2))
-    bound = torch.zeros(1).exp
+    bound: Any = torch.zeros(1).exp
     assert bound.__self__ is not None
     assert bound() == 1
     assert pickle.loads(pickle.dumps(bound))() == 1
@@ -178,17 +177,18 @@ def test_a_function_with_a_closure_keeps_it() -> None:
 
 def test_a_function_of_the_script_that_stands_in_the_place_of_one_of_torch_stays_as_it_is() -> None:
     """D5: code that replaces a function of torch and has no signature was taken for torch's own."""
-    before = torch.exp
+    before: Any = torch.exp
 
     @functools.wraps(before)
     def own(*args: Any) -> Any:
         return before(*args) + 1
 
-    code = own.__code__
-    torch.exp = own
+    function: Any = own
+    code = function.__code__
+    torch.exp = function
     undo = hub.subscribe(Everything(), hub.directly)
     try:
-        assert own.__code__ is code
+        assert function.__code__ is code
         assert torch.equal(torch.exp(torch.zeros(1)), torch.full((1,), 2.0))
         undo()
         assert torch.exp is own

@@ -40,7 +40,7 @@ def address(tensor: Tensor) -> int:
 def part(tensor: Tensor) -> tuple[int, int] | None:
     """The address of what it lies in, and where it begins there; None if it has no memory."""
     held = storage(tensor)
-    return None if held is None else (held.data_ptr(), tensor.storage_offset())
+    return None if held is None else (held.data_ptr(), int(tensor.storage_offset()))
 
 
 def memory(tensor: Tensor) -> memoryview:
@@ -65,7 +65,7 @@ def memory(tensor: Tensor) -> memoryview:
 
 
 def _first(tensor: Tensor, held: UntypedStorage) -> int:
-    return int(held.data_ptr()) + tensor.storage_offset() * tensor.element_size()
+    return held.data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
 
 
 def _is_inside(tensor: Tensor, held: UntypedStorage) -> bool:
