@@ -63,7 +63,12 @@ def replaced(plain: dict[str, Any], on: dict[str, Any]) -> dict[str, tuple[Any, 
 def test_a_stand_in_that_was_kept_is_pickled_when_nobody_watches_any_more() -> None:
     """D5: a script may have taken a function from torch while it was watched, and saves it later."""
     undo = hub.subscribe(Everything(), hub.directly)
-    kept = [torch.exp, torch.Tensor.exp, nn.functional.scaled_dot_product_attention, torch.autograd.backward]
+    kept: list[Any] = [
+        torch.exp,
+        torch.Tensor.exp,
+        nn.functional.scaled_dot_product_attention,
+        torch.autograd.backward,
+    ]
     undo()  # before the first test that has all watched
     assert not any(map(watched, (torch.exp, torch.Tensor.exp, torch.autograd.backward)))
     for each in kept:

@@ -39,9 +39,7 @@ class Modules:
         *,
         names: Collection[str] | None,
         digests: bool,
-        run: hub.Run,
     ) -> None:
-        self._run = run
         self._course, self._layers, self._failed = course, layers, failed
         self._names, self._digests = names, digests
         self._known = layers.known
@@ -57,7 +55,8 @@ class Modules:
         """Watch only the calls of compiled models: hooks further inside would be compiled into them."""
         if not self._undo:
             self._flags = COMPILED
-            self._undo.append(hub.watch("call_compiled", self._calling, self._run))
+            # not as our own work, of which nothing is told; what may fail inside is guarded there
+            self._undo.append(hub.watch("call_compiled", self._calling, hub.directly))
 
     def detach(self) -> None:
         self._undo()

@@ -83,9 +83,7 @@ class Tracer:
         self._states = States(course, layers, choice)
         loop = LoopRecorder(recorder, layers, self._states)
         run = self._barrier.run
-        self._modules = Modules(
-            course, layers, failed, names=choice.names("module"), digests=choice.digests, run=run
-        )
+        self._modules = Modules(course, layers, failed, names=choice.names("module"), digests=choice.digests)
         self._ops = Ops(course, failed, choice.names("op"))
         self._tells_ops = choice.of("op")
         self._steps = StepCounter(None, loop.before_step, loop.after_step, course.over, run)
