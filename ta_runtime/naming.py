@@ -40,11 +40,13 @@ def inside(module: nn.Module) -> nn.Module:
 def stripped(model: nn.Module, path: str) -> str:
     """The name of a module or a parameter of a model: its path, without the parts that wrappers put into it."""
     kept = []
-    owner: object = model
+    owner: nn.Module | None = model
     for part in path.split("."):
         if part not in _INSIDE and not (part == "module" and type(owner).__name__ in _PARALLEL):
             kept.append(part)
-        owner = getattr(owner, part, None)
+        # not `getattr`, by which a module of the script may do anything
+        parts = {} if owner is None else vars(owner)["_modules"]
+        owner = parts[part] if part in parts else None  # noqa: SIM401 - those of TorchScript have no `get`
     return ".".join(kept)
 
 

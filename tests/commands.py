@@ -26,25 +26,30 @@ class Ran:
 
 
 def python(
-    folder: Path, *words: str, stdout: str | None = None, timeout: float = 180, **environment: str
+    folder: Path,
+    *words: str,
+    stdin: str | None = None,
+    stdout: str | None = None,
+    timeout: float = 180,
+    **environment: str,
 ) -> Ran:
     """`python WORDS` in a folder; after `timeout` seconds it is killed, with all that it started, and the test fails.
 
-    `stdout` is a file for its standard output, which `Ran` then lacks.
+    `stdin` is what it reads; `stdout` is a file for its standard output, which `Ran` then lacks.
     """
     with open(stdout or os.devnull, "w") as file:  # noqa: PTH123 - it may be a device
         process = subprocess.Popen(
             [sys.executable, *words],
             cwd=folder,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=file if stdout is not None else subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
     try:
-        out, err = process.communicate(timeout=timeout)
+        out, err = process.communicate(stdin, timeout=timeout)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate(timeout=10)
@@ -58,10 +63,19 @@ def ta_runtime(folder: Path, *words: str, **options: Any) -> Ran:
 
 
 def warm(
-    folder: Path, *words: str, stdout: str | None = None, timeout: float = 180, **environment: str
+    folder: Path,
+    *words: str,
+    first: str = "",
+    loads: tuple[str, ...] = (),
+    stdout: str | None = None,
+    timeout: float = 180,
+    **environment: str,
 ) -> Ran:
-    """As `python`, for what loads torch anyway, by the fork of a Python that has loaded it (`warm.py`)."""
-    if not hasattr(os, "pidfd_open"):  # Linux has it
+    """As `python`, for what loads torch anyway, by the fork of a Python that has loaded it (`warm.py`).
+
+    `first` is code that runs before it, and `loads` are modules that it finds loaded, as they are for `PYTHONPATH`.
+    """
+    if not first and not hasattr(os, "pidfd_open"):  # Linux has it
         return python(folder, *words, stdout=stdout, timeout=timeout, **environment)
     given = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     with (
@@ -70,9 +84,15 @@ def warm(
         tempfile.TemporaryFile("w+") as err,
         open(stdout, "w") if stdout is not None else tempfile.TemporaryFile("w+") as out,  # noqa: PTH123
     ):
-        end.connect(_loaded())
+        end.connect(_loaded(loads, given.get("PYTHONPATH", "") if loads else None))
         os.umask(umask := os.umask(0o077))
-        request = {"words": words, "folder": str(folder.absolute()), "environment": given, "umask": umask}
+        request = {
+            "words": words,
+            "first": first,
+            "folder": str(folder.absolute()),
+            "environment": given,
+            "umask": umask,
+        }
         socket.send_fds(end, [json.dumps(request).encode()], [file.fileno() for file in (nothing, out, err)])
         answers = end.makefile()
         pid = int(answers.readline())
@@ -105,13 +125,17 @@ def free_port() -> int:
 
 
 @cache
-def _loaded() -> str:
-    """Where the Python that has loaded torch is asked for forks."""
+def _loaded(modules: tuple[str, ...] = (), path: str | None = None) -> str:
+    """Where the Python that has loaded torch and these modules is asked for forks; `path` is its `PYTHONPATH`."""
     folder = tempfile.TemporaryDirectory()
-    path = str(Path(folder.name) / "warm")
+    socket_path = str(Path(folder.name) / "warm")
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "warm.py"), path],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        [sys.executable, str(Path(__file__).parent / "warm.py"), socket_path, *modules],
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            **({} if path is None else {"PYTHONPATH": path}),
+        },
         stdin=subprocess.PIPE,  # whose end it sees
         stdout=subprocess.PIPE,
         text=True,
@@ -121,7 +145,7 @@ def _loaded() -> str:
     atexit.register(process.kill)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    return path
+    return socket_path
 
 
 def at_once(runs: Sequence[Callable[[], Ran]]) -> list[Ran]:

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ta_runtime.probes import patching
+
 Photograph = dict[str, "_Seen"]
 
 _MODULES = re.compile(
@@ -64,6 +66,17 @@ def _equal(one: Any, other: Any) -> bool:
         return bool(one == other)
     except Exception:  # noqa: BLE001 - a tuple of tensors
         return False
+
+
+def watched(function: Any) -> int:
+    """How many layers of ours are around a function: it runs other code now, or something stands in for it."""
+    depth = 0
+    while (before := patching.original(function)) is not function:
+        function, depth = before, depth + 1
+    code = getattr(function, "__code__", None)
+    while (layer := patching._by_stub.get(id(code))) is not None:
+        code, depth = layer.before, depth + 1
+    return depth
 
 
 def taken(**objects: object) -> Photograph:

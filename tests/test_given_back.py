@@ -329,16 +329,8 @@ def test_each_place_is_wrapped_once_with_everything_on(tmp_path: Path) -> None:
 
 def _wrappers() -> dict[str, int]:
     """How many wrappers of ours are around each function that has one."""
-    found = {path: _depth(seen.value) for path, seen in photograph.taken().items()}
+    found = {path: photograph.watched(seen.value) for path, seen in photograph.taken().items()}
     return {path: depth for path, depth in found.items() if depth}
-
-
-def _depth(function: Any) -> int:
-    depth = 0
-    while callable(function) and "__wrapped__" in getattr(function, "__dict__", {}):
-        depth += hasattr(function, "_ta_runtime_layer")
-        function = function.__wrapped__
-    return depth
 
 
 def _hooks() -> list[int]:

@@ -212,6 +212,19 @@ def test_probes_alone_wrap_and_hook_torch() -> None:
     assert found == []
 
 
+def test_one_module_alone_asks_where_tensors_lie() -> None:
+    """D7: raw memory was read in several places, and one of them read that of a tensor which has none."""
+    raw = {"data_ptr", "untyped_storage", "from_address", "_typed_storage"}
+    found = [
+        f"{path}:{node.lineno}"
+        for path in files("ta_runtime")
+        if path.name != "memory.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in raw
+    ]
+    assert found == []
+
+
 def registers_a_hook(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute | ast.Name) and bool(
         re.fullmatch(r"register_\w*hook", getattr(node, "attr", "") or getattr(node, "id", ""))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from photograph import watched
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -17,7 +18,6 @@ from ta_lint.core.errors import UsageError
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.schedule import EARLY, Look, Period
 from ta_runtime.audit.session import Session
-from ta_runtime.probes.patching import _LAYER
 from ta_runtime.settings import resolve
 
 
@@ -70,7 +70,7 @@ def wrapped() -> list[str]:
         "zero_grad": torch.optim.Optimizer.zero_grad,
         "scale": torch.amp.GradScaler.scale,
     }
-    return [name for name, function in places.items() if hasattr(function, _LAYER)]
+    return [name for name, function in places.items() if watched(function)]
 
 
 def instructions(function: Callable[[], object]) -> int:

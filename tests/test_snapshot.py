@@ -19,6 +19,7 @@ import test_bitwise
 import torch
 import torch.distributed as dist
 import yaml
+from photograph import watched
 from runtime import Counted
 from test_bitwise import Result, outcome, same
 from torch import Tensor, nn
@@ -31,6 +32,7 @@ from ta_runtime.audit.audit import Audit
 from ta_runtime.runs import Run, RunWriter, masking
 from ta_runtime.runs.schema import KINDS
 from ta_runtime.snapshot import Snapshots, environment, schedule, to_yaml
+from ta_runtime.snapshot.contents import Contents
 from ta_runtime.snapshot.records import outline
 
 OF_STEPS = KINDS[2:]
@@ -312,15 +314,58 @@ def optimizer_that_fails(optimizer: torch.optim.Optimizer) -> Iterator[None]:
 
 
 def test_when_it_is_over_nothing_is_left_on_torch(tmp_path: Path) -> None:
-    before = [nn.Module.__call__, torch.autograd.backward, DataLoader.__iter__, torch.amp.GradScaler.step]
+    functions = [nn.Module.__call__, torch.autograd.backward, DataLoader.__iter__, torch.amp.GradScaler.step]
     with Snapshots(tmp_path / "run"):
-        assert nn.Module.__call__ is not before[0]
-    assert [
-        nn.Module.__call__,
-        torch.autograd.backward,
-        DataLoader.__iter__,
-        torch.amp.GradScaler.step,
-    ] == before
+        assert watched(nn.Module.__call__)
+    assert not any(map(watched, functions))
+
+
+def test_a_scripted_module_trains_on_and_is_recorded(tmp_path: Path) -> None:
+    """D6: a scripted module has another kind of dictionary for its parts, and `--snapshots` ended its training."""
+    model = torch.jit.script(nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Snapshots(tmp_path / "run", schedule="every 1"):
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(1, 4)).sum().backward()
+            optimizer.step()
+    rows = Run(tmp_path / "run").records.to_pylist()
+    assert {row["step"] for row in rows if row["kind"] == "gradient"} == {0, 1, 2}
+
+
+def test_a_snapshot_that_fails_in_a_call_of_a_module_leaves_the_training_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D6: what was done around a call stood outside the fault barrier."""
+
+    def fail(self: Snapshots, call: object) -> None:
+        raise RuntimeError("of ours")
+
+    monkeypatch.setattr(Snapshots, "_calling", fail)
+    model, optimizer = made()
+    with Snapshots(tmp_path / "run", schedule="every 1"):
+        train(model, optimizer, 3)
+
+
+def test_a_tensor_without_memory_is_recorded_as_such(tmp_path: Path) -> None:
+    """D7: the memory of a subclass without storage was read at address 0, which ended the process."""
+
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls: type, size: tuple[int, ...]) -> Any:
+            return torch.Tensor._make_wrapper_subclass(cls, size)
+
+        @classmethod
+        def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return args[0]
+
+    emptied = torch.ones(8)
+    emptied.untyped_storage().resize_(0)
+    contents = Contents()
+    for tensor in (Wrapper((3,)), emptied):
+        row: dict[str, Any] = {}
+        contents.add(tensor, row)
+        assert row["algorithm"] == f"none: a `{type(tensor).__name__}` without memory of its own"
 
 
 def test_a_snapshot_is_taken_now(tmp_path: Path) -> None:

@@ -791,11 +791,14 @@ def hooks() -> list[object]:
         torch._C._len_torch_function_stack(),
         clip_grad_norm_.__wrapped__.__code__,
         torch.serialization.save.__code__,
-        *(vars(optimizer)[name] for name in ("zero_grad", "state_dict", "__init__")),
-        *(vars(nn.Module)[name] for name in ("train", "eval", "zero_grad", "state_dict", "__call__")),
-        torch.autograd.backward,
-        torch.distributed.all_reduce,
-        DataLoader.__iter__,
+        *(vars(optimizer)[name].__code__ for name in ("zero_grad", "state_dict", "__init__")),
+        *(
+            vars(nn.Module)[name].__code__
+            for name in ("train", "eval", "zero_grad", "state_dict", "__call__")
+        ),
+        torch.autograd.backward.__code__,
+        torch.distributed.all_reduce.__code__,
+        DataLoader.__iter__.__code__,
     ]
 
 

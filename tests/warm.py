@@ -1,7 +1,7 @@
 """A Python that has loaded torch, and becomes a command by a fork: to load torch takes seconds, to fork some milliseconds.
 
 What runs is a process of its own, with an environment, a folder, a session and an end of its own, and none of our
-modules in it. Only torch is there before the command asks for it.
+modules in it, unless they are named. Only torch is there before the command asks for it.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ import numpy as np
 NEEDS = ("torch", "torch._dynamo", "torch.distributed.tensor")  # what a training with an optimizer loads
 
 
-def forked(listening: socket.socket) -> list[str]:
-    """In each child the words of its command. The parent forks one for whoever connects, and tells how each ended."""
+def forked(listening: socket.socket) -> dict[str, Any]:
+    """In each child the request for its command. The parent forks one for whoever connects, and tells how each ended."""
     waiting = selectors.DefaultSelector()
     waiting.register(listening, selectors.EVENT_READ)
     waiting.register(0, selectors.EVENT_READ)
@@ -42,7 +42,7 @@ def forked(listening: socket.socket) -> list[str]:
                 if pid == 0:
                     _close(waiting, end)
                     _become(request, descriptors)
-                    return request["words"]
+                    return request
                 for descriptor in descriptors:
                     os.close(descriptor)
                 end.sendall(f"{pid}\n".encode())
@@ -126,7 +126,7 @@ def _execute(source: bytes, path: str, **names: object) -> None:
 
 
 if __name__ == "__main__":
-    for name in NEEDS:
+    for name in (*NEEDS, *sys.argv[2:]):
         __import__(name)
     gc.collect()
     gc.freeze()
@@ -134,4 +134,6 @@ if __name__ == "__main__":
     server.bind(sys.argv[1])
     server.listen()
     print("ready", flush=True)
-    run(forked(server))
+    request = forked(server)
+    exec(request["first"], {})  # noqa: S102 - what a `sitecustomize` would do
+    run(request["words"])

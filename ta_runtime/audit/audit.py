@@ -279,7 +279,7 @@ class Audit:
             self._attempt(self.snapshots.start, "snapshots cannot be taken")
         if self.invariants is not None:
             self._attempt(self.invariants.start, "invariants cannot be looked at")
-        self._before_destruction.append(hub.watch("leave_group", self._gathering))
+        self._before_destruction.append(hub.watch("leave_group", self._gathering, self.session.barrier.tried))
         if self.children is not None:
             self.children.attach(self.session.barrier.tried)
 

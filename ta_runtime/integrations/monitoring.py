@@ -251,9 +251,9 @@ class Monitoring:
 
     def _attach(self, monitor: ModuleMonitor) -> None:
         self._measured = {False: set(), True: set()}
-        self._step.callback(hub.watch("step", self._stepping))
+        self._step.callback(hub.watch("step", self._stepping, hub.directly))
         if self._options.get("before_clip"):
-            self._step.callback(hub.watch("clip", self._clipping))
+            self._step.callback(hub.watch("clip", self._clipping, hub.directly))
         if not any_compiled(monitor.module_names):
             self._skip_evaluations(monitor)
 

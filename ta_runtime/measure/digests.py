@@ -6,7 +6,6 @@ no order of summation changes it, and each word is weighted by its place, so tha
 Beside each digest are a few of the values, to tell how far apart two tensors are.
 """
 
-import ctypes
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+from ta_runtime.measure.memory import Undigestible, memory, storage
 
 _xxh3: Callable[[Any], bytes] | None
 _xxh3_number: Callable[[Any, int], int] | None
@@ -35,10 +36,6 @@ BLOCK = 1 << 17
 
 _ROW = 1 << 20  # words of 4 bytes that are weighted at once on a device
 _ODD = (-7046029254386353131, -4658895280553007687)  # of splitmix64 and of its kin, as signed integers
-
-
-class Undigestible(Exception):
-    """A tensor without memory of its own to read; the text says which kind."""
 
 
 def pieces(tensor: Tensor) -> list[Tensor]:
@@ -66,6 +63,8 @@ def pieces(tensor: Tensor) -> list[Tensor]:
         return [piece for part in tensor.unbind() for piece in pieces(part)] or [torch.empty(0)]
     if tensor.is_quantized:
         return _quantised(tensor)
+    if tensor.layout is torch.strided and storage(tensor) is None and tensor.numel():
+        raise Undigestible(f"a `{type(tensor).__name__}` without memory of its own")
     if tensor.layout is not torch.strided:
         return [piece for part in _sparse_parts(tensor) for piece in pieces(part)]
     plain = tensor.detach()
@@ -88,14 +87,6 @@ def _sparse_parts(tensor: Tensor) -> tuple[Tensor, ...]:
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
     raise Undigestible(f"of layout {str(tensor.layout).removeprefix('torch.')}")
-
-
-def memory(flat: Tensor) -> memoryview:
-    """The bytes of a flat tensor on the CPU, not copied: hold the tensor as long as them."""
-    count = flat.numel() * flat.element_size()
-    if not count:
-        return memoryview(b"")
-    return memoryview((ctypes.c_char * count).from_address(flat.data_ptr())).cast("B")
 
 
 def copied(flat: Tensor) -> bytes:

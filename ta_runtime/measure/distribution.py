@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from ta_lint.core.errors import UsageError
-from ta_runtime.measure.digests import Undigestible, pieces
+from ta_runtime.measure.digests import pieces
+from ta_runtime.measure.memory import Undigestible
 
 NAMES = (
     "shape", "dtype", "infs", "nans", "zeros", "med", "mean", "amean", "std", "var", "uvar", "skew", "kurt", "mode",

@@ -109,7 +109,7 @@ def watch_attention(monitor: Monitor) -> Callable[[], None]:
         if _watching.get(key) is stop:
             del _watching[key]
 
-    undo = hub.watch("attend", partial(_watch, watcher))
+    undo = hub.watch("attend", partial(_watch, watcher), hub.directly)
     _watching[key] = stop
     return stop
 

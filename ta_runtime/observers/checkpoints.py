@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from ta_runtime.facts import CheckpointHistory, Kept, Loaded, PartialLoad, Run, Saved, SavedState
+from ta_runtime.measure.memory import address
 from ta_runtime.naming import stripped_key
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes.patching import Call, End
@@ -271,9 +272,7 @@ def _named(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def _storage(tensor: Tensor) -> int:
-    if isinstance(tensor, DTensor) or tensor.is_meta or tensor.layout is not torch.strided:
-        return -id(tensor)
-    return tensor.data_ptr() or -id(tensor)
+    return -id(tensor) if isinstance(tensor, DTensor) else address(tensor)
 
 
 def _same(value: Tensor, own: Tensor) -> bool:

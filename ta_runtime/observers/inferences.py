@@ -37,7 +37,7 @@ class Inferences:
         self._on_pass = on_pass
         self._undo = Undo()
         self._root: nn.Module | None = None
-        self._evaluations = UntrackedLosses(session.guarded(self._measured))
+        self._evaluations = UntrackedLosses(self._measured, session.barrier.run)
         self.alone = True
         """Whether it looks for the passes itself, while it is attached."""
         self._last: Inference | None = None  # the pass that a loss may be of

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, UntypedStorage, nn
 
 from ta_runtime.facts import Initialisation
+from ta_runtime.measure.memory import storage
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place, is_library, of_frame
@@ -45,18 +46,17 @@ class Initialisations(Observer):
 
     def _drawn(self, call: Call) -> None:
         tensor = call.args[0]
-        if call.raised or type(tensor) not in _PLAIN or tensor.is_meta:
+        if call.raised or type(tensor) not in _PLAIN or (held := storage(tensor)) is None:
             return
-        storage = tensor.untyped_storage()
-        place = _drawing_line(storage)
+        place = _drawing_line(held)
         if place is None:
             return
-        counts = self._counts.get(storage)
+        counts = self._counts.get(held)
         if counts is None:
             counts = Counter()
-            self._counts.add(storage, counts)
+            self._counts.add(held, counts)
         counts[place] += 1
-        if counts[place] == REPEATED and _is_parameter(storage):
+        if counts[place] == REPEATED and _is_parameter(held):
             found = self._found.setdefault(place, Initialisation(place, tuple(tensor.shape)))
             found.parameters += 1
             found.times = max(found.times, REPEATED)
@@ -64,7 +64,7 @@ class Initialisations(Observer):
             known.times = max(known.times, counts[place])
 
 
-def _drawing_line(storage: UntypedStorage) -> Place | None:
+def _drawing_line(held: UntypedStorage) -> Place | None:
     """The line, but for those of torch, that draws; None if it is a library's: what that does is its own affair.
 
     A function that is given the tensor draws for the line that calls it.
@@ -75,28 +75,24 @@ def _drawing_line(storage: UntypedStorage) -> Place | None:
         if not package.startswith(("torch.", "ta_runtime.")) and filename != __file__:
             if is_library(filename):
                 return None
-            if not _is_given(frame, storage):
+            if not _is_given(frame, held):
                 return of_frame(frame)
         frame = frame.f_back
     return None
 
 
-def _is_given(frame: FrameType, storage: UntypedStorage) -> bool:
+def _is_given(frame: FrameType, held: UntypedStorage) -> bool:
     """Whether a tensor that lies there is an argument of the function that runs in a frame."""
     given = (frame.f_locals.get(name) for name in frame.f_code.co_varnames[: frame.f_code.co_argcount])
     return any(
-        isinstance(value, Tensor)
-        and type(value) in _PLAIN
-        and not value.is_meta
-        and value.untyped_storage() is storage
-        for value in given
+        isinstance(value, Tensor) and type(value) in _PLAIN and storage(value) is held for value in given
     )
 
 
-def _is_parameter(storage: UntypedStorage) -> bool:
+def _is_parameter(held: UntypedStorage) -> bool:
     """Whether some module has a parameter that lies there."""
     return any(
-        parameter is not None and not parameter.is_meta and parameter.untyped_storage() is storage
+        parameter is not None and storage(parameter) is held
         for module in BUILT.instances()
         if isinstance(module, nn.Module)
         for parameter in module._parameters.values()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from ta_runtime.facts import Loading
+from ta_runtime.measure.memory import address
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes.places import NOWHERE, Place, here
 from ta_runtime.probes.registers import Register
@@ -57,6 +58,6 @@ class Loads(Observer):
 
 def _is_same(own: Tensor | None, given: Tensor) -> bool:
     """Whether a tensor lies in the very memory of another."""
-    if own is None or type(own) not in _PLAIN or type(given) not in _PLAIN or own.is_meta or given.is_meta:
+    if own is None or type(own) not in _PLAIN or type(given) not in _PLAIN:
         return False
-    return own.data_ptr() == given.data_ptr() and own.shape == given.shape
+    return address(own) == address(given) and own.shape == given.shape

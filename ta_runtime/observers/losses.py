@@ -38,7 +38,6 @@ class Losses:
         self.padded: list[tuple[Tensor, int]] = []
         """The ids that embeddings of this step were asked for, each with the one that pads."""
         self._undo = Undo()
-        self._copied = session.guarded(self._was_copied)
 
     def attach(self) -> None:
         if self._undo:
@@ -46,7 +45,7 @@ class Losses:
         run = self._session.barrier.run
         self._undo.append(hub.watch("loss", self._begin, run))
         if self._session.machine.accelerator is not None:
-            self._undo.append(hub.watch("copy", self._follow))
+            self._undo.append(hub.watch("copy", self._follow, run))
 
     def begin(self) -> None:
         """Forget the step before."""
@@ -68,7 +67,10 @@ class Losses:
         if window.step is None or in_backward() or len(window.step.losses) == _MOST:
             return None
         name = call.function.__name__
-        bound = _signature(call.function).bind(*call.args, **call.kwargs)
+        try:
+            bound = _signature(call.function).bind(*call.args, **call.kwargs)
+        except TypeError:  # so will the call
+            return None
         bound.apply_defaults()
         options = dict(bound.arguments)
         given, target = options.pop("input"), options.pop("target")
@@ -186,7 +188,7 @@ class Losses:
     # -- copies -----------------------------------------------------------------------------------------------
 
     def _follow(self, call: Call) -> End | None:
-        return self._copied if call.kwargs.get("non_blocking") else None
+        return self._was_copied if call.kwargs.get("non_blocking") else None
 
     def _was_copied(self, call: Call) -> None:
         step, source, result = self._session.window.step, call.args[0], call.result
@@ -204,15 +206,20 @@ class Losses:
 
 
 class UntrackedLosses:
-    """Watches for losses that are taken without gradients, and calls `measured` for each, with the name of the function."""
+    """Watches for losses that are taken without gradients, and calls `measured` for each, with the name of the function.
 
-    def __init__(self, measured: Callable[[str, tuple[Any, ...], dict[str, Any]], object]) -> None:
-        self._measured = measured
+    `run` calls it, as `FaultBarrier.run` does.
+    """
+
+    def __init__(
+        self, measured: Callable[[str, tuple[Any, ...], dict[str, Any]], object], run: hub.Run
+    ) -> None:
+        self._measured, self._run = measured, run
         self._undo = Undo()
 
     def attach(self) -> None:
         if not self._undo:
-            self._undo.append(hub.watch("loss", self._begin))
+            self._undo.append(hub.watch("loss", self._begin, self._run))
 
     def detach(self) -> None:
         self._undo()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import PaddingRow
 from ta_runtime.measure.kinds import measurable
+from ta_runtime.measure.memory import address
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes import construction
 from ta_runtime.probes.patching import Call, End
@@ -71,14 +72,14 @@ class PaddingRows(Observer):
         tensor = call.args[0]
         if call.raised or not isinstance(tensor, Tensor) or tensor.dim() != 2 or not measurable(tensor):
             return
-        address = tensor.data_ptr()
+        place = address(tensor)
         for module in self._embeddings.instances():
             weight = module._parameters.get("weight")
             if (
                 isinstance(weight, Tensor)
                 and module.padding_idx is not None
                 and measurable(weight)
-                and weight.data_ptr() == address
+                and address(weight) == place
                 and weight.shape == tensor.shape
             ):
                 self._drawn.add(module, _Drawn(here(), _ends(weight)))

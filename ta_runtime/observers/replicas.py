@@ -21,6 +21,7 @@ from ta_runtime import ranks
 from ta_runtime.facts import DivergedReplicas, Replica, ReplicaState, Run, Wrapper
 from ta_runtime.measure.digests import Digest, Digests
 from ta_runtime.measure.kinds import measurable
+from ta_runtime.measure.memory import address
 from ta_runtime.observers.collectives import CollectiveObserver
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.sharing import shared
@@ -316,7 +317,7 @@ def _read(pending: _Pending, communicates: bool) -> ReplicaState:
 
 def _memory(tensor: Tensor) -> tuple[int, int]:
     """Where a tensor is, and its elements: the same for a tensor and its `data`."""
-    return tensor.data_ptr(), tensor.numel()
+    return address(tensor), tensor.numel()
 
 
 def _topic(step: int) -> str:

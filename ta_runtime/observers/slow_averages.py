@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import SlowAverage
 from ta_runtime.measure.kinds import HALF, measurable
+from ta_runtime.measure.memory import address
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import Place, here
@@ -75,13 +76,13 @@ class SlowAverages(Observer):
                 self._note_decay(average, call.given(1, "other"))
             elif name == "lerp_":
                 self._mix(average, call.given(1, "end"), call.given(2, "weight"))
-            elif (decay := self._decays.get(average.data_ptr())) is not None:
+            elif (decay := self._decays.get(address(average))) is not None:
                 self._add(average, call.given(1, "other"), call.kwargs.get("alpha", 1), decay)
         return None
 
     def _note_decay(self, average: Tensor, factor: Any) -> None:
         if isinstance(factor, float) and _SLOWEST <= factor < 1:
-            self._decays[average.data_ptr()] = factor
+            self._decays[address(average)] = factor
 
     def _add(self, average: Tensor, other: Any, alpha: Any, decay: float) -> None:
         if not isinstance(alpha, (int, float)):
@@ -93,7 +94,7 @@ class SlowAverages(Observer):
 
     def _mix(self, average: Any, end: Any, weight: Any) -> None:
         if type(average) in _PLAIN and isinstance(weight, float) and 0 < weight <= 1 - _SLOWEST + 1e-9:
-            self._decays[average.data_ptr()] = 1 - weight
+            self._decays[address(average)] = 1 - weight
             self._look(average, end, 1 - weight, 1.0)
 
     @torch.no_grad()
@@ -105,7 +106,7 @@ class SlowAverages(Observer):
         if average.dtype not in HALF:
             found.precise += 1
             return
-        key = (place, average.data_ptr(), average.shape)
+        key = (place, address(average), average.shape)
         before = self._seen.get(key)
         if not (measurable(average) and measurable(other)) or average.device != other.device:
             return

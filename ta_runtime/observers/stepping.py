@@ -16,6 +16,7 @@ from torch.utils.data import IterableDataset
 from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, Loader, ObservedAction
 from ta_runtime.measure.kinds import local, measurable
+from ta_runtime.measure.memory import part
 from ta_runtime.observers.gradient_state import GradientState
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.reductions import divisor
@@ -125,8 +126,8 @@ class Stepping(Observer):
     def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
         given = args[0] if args else None
         learns = module.training and torch.is_grad_enabled() and next(module.parameters(), None) is not None
-        if learns and type(given) is Tensor:
-            self._parts.append((given.untyped_storage().data_ptr(), int(given.storage_offset())))
+        if learns and type(given) is Tensor and (place := part(given)) is not None:
+            self._parts.append(place)
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if (state := self._state(optimizer)) is not None:

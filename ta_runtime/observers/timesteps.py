@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ta_runtime.facts import Timesteps
+from ta_runtime.measure.memory import address
 from ta_runtime.observers.observer import ThoroughObserver
 from ta_runtime.probes.patching import Call, End, Watch
 from ta_runtime.probes.places import Place, caller, here, is_library
@@ -74,14 +75,14 @@ class TimestepObserver(ThoroughObserver):
         if found is not None:
             found.looks += 1
             found.entries = max(found.entries, len(table))
-            self._tables[table.data_ptr()] = found
-        elif table.data_ptr() in self._tables:
-            self._tables[table.data_ptr()].others += 1
+            self._tables[address(table)] = found
+        elif address(table) in self._tables:
+            self._tables[address(table)].others += 1
 
     def _drawn_as(self, index: Any) -> Timesteps | None:
         """The draw that an index is, in whatever shape."""
         for reference, found in self._drawn:
             drawn = reference()
-            if drawn is not None and drawn.data_ptr() == index.data_ptr() and drawn.numel() == index.numel():
+            if drawn is not None and address(drawn) == address(index) and drawn.numel() == index.numel():
                 return found
         return None

@@ -59,7 +59,8 @@ class Workers(Observer):
         held, memory = prepared
         if memory is None:
             return partial(self._begun, held=held)
-        forking = hub.watch("fetch", partial(_writes, held, memory))  # for those who are forked now
+        # for those who are forked now, in which the barrier of this process is closed
+        forking = hub.watch("fetch", partial(_writes, held, memory), hub.directly)
         return partial(self._begun, held=held, memory=memory, forking=forking)
 
     def _begun(

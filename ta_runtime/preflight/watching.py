@@ -91,7 +91,9 @@ class FirstStep(Listener):
     def attach(self) -> None:
         run = self._barrier.run
         self._undo.append(hub.subscribe(self, run, hub.REST | {"backward"}))
-        self._undo.append(hub.watch("step", self._steps))  # what it raises is to stop the script
+        self._undo.append(
+            hub.watch("step", self._steps, hub.directly)
+        )  # what it raises is to stop the script
         self._follow()
 
     def detach(self) -> None:

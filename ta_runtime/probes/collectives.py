@@ -14,13 +14,6 @@ NAMES = (
 )  # fmt: skip
 
 
-def _exported(name: str) -> list[PutOn]:
-    """A function is looked up in two modules."""
-    from torch.distributed import distributed_c10d
-
-    return [attribute(module, name) for module in (distributed_c10d, dist) if hasattr(module, name)]
-
-
 def _places() -> dict[str, tuple[PutOn, ...]]:
     if not dist.is_available():
         return {}
@@ -29,11 +22,13 @@ def _places() -> dict[str, tuple[PutOn, ...]]:
     # `P2POp` compares these two by identity; `send` and `recv` call them
     messages = (code(distributed_c10d.isend), code(distributed_c10d.irecv))
     return {
-        "collective": tuple(put_on for name in NAMES for put_on in _exported(name)),
+        "collective": tuple(
+            attribute(distributed_c10d, name) for name in NAMES if hasattr(distributed_c10d, name)
+        ),
         "message": messages,
         "replicate": (attribute(DistributedDataParallel, "__init__"),),
         "join_group": (attribute(dist, "init_process_group"),),
-        "leave_group": tuple(_exported("destroy_process_group")),
+        "leave_group": (attribute(distributed_c10d, "destroy_process_group"),),
     }
 
 

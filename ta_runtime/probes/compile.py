@@ -10,6 +10,7 @@ from functools import partial
 
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 
 from ta_runtime.probes.listener import Listener
 from ta_runtime.probes.patching import Call, attribute
@@ -33,6 +34,7 @@ def transformed() -> bool:
     """The same of code that no compiler runs."""
     return (
         _tracing()
+        or getattr(forward_ad, "_current_level", -1) >= 0
         or _interpreters() is not None
         or (_modes() > 0 and any(_mode(key) is not None for key in _TRACERS))
     )
@@ -50,6 +52,15 @@ PLACES = {"compile": (attribute(torch, "compile"),)}
 def compiled_modules() -> type[nn.Module] | None:
     """The class of what `torch.compile` makes of a module; None where it has made nothing yet."""
     return getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
+
+
+def uncompiled(module: nn.Module) -> nn.Module:
+    """What `torch.compile` has made this of; any other module as it is. It runs no code of the module."""
+    kind = compiled_modules()
+    if kind is None or not issubclass(type(module), kind):
+        return module
+    inner: nn.Module = vars(module)["_modules"]["_orig_mod"]
+    return inner
 
 
 def any_compiled(modules: Collection[nn.Module]) -> bool:

@@ -42,8 +42,8 @@ class StepCounter:
         """Count from here on, until `detach`."""
         self._undo.append(partial(construction.detach, _nobody))
         construction.attach(_nobody)
-        self._undo.append(hub.watch("skip", self._skip))
-        self._watching.append(hub.watch("step", self._step))
+        self._undo.append(hub.watch("skip", self._skip, self._run))
+        self._watching.append(hub.watch("step", self._begin, self._run))
 
     def detach(self) -> None:
         """Let go of torch."""
@@ -82,7 +82,7 @@ class StepCounter:
         """Look at the next step again."""
         if self._resting:
             self._index, self._counted = self.index, self.counted
-            self._watching.append(hub.watch("step", self._step))
+            self._watching.append(hub.watch("step", self._begin, self._run))
             self._resting()
 
     @property
@@ -95,14 +95,8 @@ class StepCounter:
             known.setdefault(id(optimizer), optimizer)
         return list(known.values())
 
-    def _step(self, call: Call) -> End | None:
-        end: End | None = self._run(self._begin, call)
-        return end
-
-    def _skip(self, call: Call) -> None:
-        self._run(self._skipped, call.given(1, "optimizer"))
-
-    def _begin(self, call: StepCall) -> End | None:
+    def _begin(self, call: Call) -> End | None:
+        assert isinstance(call, StepCall)
         optimizer: Optimizer = call.args[0]
         if not self._watches(optimizer):
             return None
@@ -112,16 +106,18 @@ class StepCounter:
         called = self._before(optimizer, call.has_closure)
         if called is not None:
             call.follow_closure(called)
-        return partial(self._run, self._ended)
+        return self._ended
 
-    def _ended(self, call: StepCall) -> None:
+    def _ended(self, call: Call) -> None:
+        assert isinstance(call, StepCall)
         optimizer = call.args[0]
         self._after(optimizer, call.has_closure)
         self._counted += 1
         if self._end.is_with(optimizer):
             self._close()
 
-    def _skipped(self, optimizer: Optimizer) -> None:
+    def _skip(self, call: Call) -> None:
+        optimizer = call.given(1, "optimizer")
         if self._watches(optimizer):
             if self._end.is_before(optimizer):
                 self._close()

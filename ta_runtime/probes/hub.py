@@ -61,12 +61,15 @@ LOOP = frozenset(
 REST = frozenset(_PLACES) - LOOP
 
 
-def subscribe(
-    listener: Listener, run: Run | None = None, events: Container[str] = frozenset(_PLACES)
-) -> Undo:
+def directly(method: Run, *args: Any) -> Any:
+    """Calls a method whose errors are to reach the script."""
+    return method(*args)
+
+
+def subscribe(listener: Listener, run: Run, events: Container[str] = frozenset(_PLACES)) -> Undo:
     """Tell a listener of events from here on; a call of what is returned ends that.
 
-    `run` calls its methods, as `FaultBarrier.run` does; without it the listener looks after its own errors.
+    `run` calls its methods, as `FaultBarrier.run` does: nothing of ours is called without one.
     """
     undo = Undo()
     try:
@@ -79,12 +82,12 @@ def subscribe(
     return undo
 
 
-def watch(event: str, method: Watch, run: Run | None = None) -> Undo:
+def watch(event: str, method: Watch, run: Run) -> Undo:
     """As `subscribe`, of a single method of a `Listener`; nothing happens where torch lacks what it is of."""
     undo = Undo()
     try:
         for put_on in _PLACES.get(event, ()):
-            undo.append(put_on(method if run is None else _guarded(method, run)))
+            undo.append(put_on(_guarded(method, run)))
     except BaseException:
         undo()
         raise

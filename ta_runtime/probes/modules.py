@@ -4,13 +4,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.modules import module as hooks
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
 from ta_runtime.probes.compile import compiled_modules
-from ta_runtime.probes.patching import Patch, Watch, attribute
+from ta_runtime.probes.patching import Watch, attribute, watching
 from ta_runtime.probes.undo import Undo, nothing
 
 Enter = Callable[[nn.Module, tuple[Any, ...]], object]
@@ -39,12 +40,21 @@ def _forget(both: tuple[Enter, Leave]) -> None:
         _hooks()
 
 
+def _is_frozen(module: nn.Module) -> bool:
+    """Whether TorchScript has frozen it: then it has no mode and no parameters any more."""
+    return isinstance(module, torch.jit.ScriptModule) and not hasattr(module, "training")
+
+
 def _enter(module: nn.Module, args: tuple[Any, ...]) -> None:
+    if _is_frozen(module):
+        return
     for enter, _ in _listening:
         enter(module, args)
 
 
 def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+    if _is_frozen(module):
+        return
     for _, leave in _listening:
         leave(module, args, *rest)
 
@@ -62,7 +72,7 @@ def _removal(hook: RemovableHandle) -> Callable[[], None]:
 def _compiled(watch: Watch) -> Callable[[], None]:
     """Hooks further inside would be compiled into the model."""
     kind = compiled_modules()
-    return nothing if kind is None else Patch(kind, "__call__", watch).undo
+    return nothing if kind is None else watching(kind, "__call__", watch).undo
 
 
 def around(

@@ -1,6 +1,7 @@
 """Watching the calls of a function for which torch has no hook.
 
-Each function is wrapped once, however many watch it: the wrapper comes with the first and goes with the last.
+A function of Python runs other code meanwhile, and is itself all the while; anything else is stood in for by what passes for it.
+That is put on once, however many watch: it comes with the first and goes with the last.
 """
 
 import inspect
@@ -8,15 +9,18 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, wraps
+from operator import attrgetter
+from pickle import PicklingError
+from pydoc import locate
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Self, SupportsIndex
 
 import torch
 from torch import Tensor
 from torch.jit import _builtins
 from torch.overrides import get_overridable_functions, handle_torch_function, has_torch_function
 
-from ta_runtime.probes.places import as_from, caller, passed_over
+from ta_runtime.probes.places import as_from, caller, is_library, passed_over
 
 _ABSENT = object()
 _LAYER = "_ta_runtime_layer"
@@ -47,25 +51,26 @@ PutOn = Callable[[Watch], Callable[[], None]]
 
 
 class _Layer:
-    """The wrapper around one function, and who watches. Its wrapper knows it, so that whoever comes next finds it."""
+    """What runs in a place instead of its function, and who watches. What stands there knows it, so that whoever comes next finds it."""
 
-    def __init__(self, before: object, function: Callable[..., Any]) -> None:
+    def __init__(self, before: object, function: Callable[..., Any], called: Callable[..., Any]) -> None:
+        """`called` runs the function."""
         self.before = before
         """What stood in the place."""
         self.now = before
         """What was put there last."""
         self.watches: tuple[Watch, ...] = ()
         """The newest first: it begins before the others, and ends after them."""
-        self.run = _wrapper(self, function)
+        self.function = function
+        self.stand_in: StandIn | None = None
+        self.run = _running(self, from_its_line(called))
 
 
-def _wrapper(layer: _Layer, function: Callable[..., Any]) -> Callable[..., Any]:
-    original = from_its_line(function)
-
+def _running(layer: _Layer, called: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or not layer.watches:
-            return original(*args, **kwargs)
-        call = Call(original, args, kwargs)
+            return called(*args, **kwargs)
+        call = Call(called, args, kwargs)
         ends: list[End] = []
         try:
             for watch in layer.watches:
@@ -78,10 +83,7 @@ def _wrapper(layer: _Layer, function: Callable[..., Any]) -> Callable[..., Any]:
                 _finish(ends, call)
         return call.result
 
-    replacement = wraps(function)(_passed_over(run))
-    if (operator := _builtins._find_builtin(function)) is not None:  # type: ignore[no-untyped-call]
-        _builtins._register_builtin(replacement, operator)
-    return replacement
+    return wraps(called)(_passed_over(run))
 
 
 def _finish(ends: list[End], call: Call) -> None:
@@ -95,14 +97,99 @@ def _finish(ends: list[End], call: Call) -> None:
             _finish(ends, call)
 
 
+class StandIn:
+    """Stands in the place of what has no code to change, such as a function in C, and passes for it.
+
+    Functions of torch are keys of tables, and are pickled, named and asked what they are, some of them long after
+    they were taken from their place. So this equals its original, and is pickled as that.
+    """
+
+    def __init__(self, layer: _Layer) -> None:
+        function, names = layer.function, vars(self)
+        for name in ("__doc__", "__module__", "__name__", "__qualname__"):
+            names[name] = getattr(function, name, None)  # as its class has them too
+        self._original, self._run = function, layer.run
+        names[_LAYER] = layer
+
+    @property
+    def __class__(self) -> Any:  # what `isinstance` looks at
+        return type(self._original)
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError("a function keeps its class")
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_original"], name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._original)
+
+    def __repr__(self) -> str:
+        return repr(self._original)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._original == original(other))
+
+    def __hash__(self) -> int:
+        return hash(self._original)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        function = self._original
+        reduced = (
+            function.__qualname__ if isinstance(function, FunctionType) else function.__reduce_ex__(protocol)
+        )
+        if not isinstance(reduced, str):
+            return reduced
+        try:  # a name, under which pickle looks whether it finds this
+            if attrgetter(reduced)(sys.modules[function.__module__]) is self:
+                return reduced
+        except (AttributeError, KeyError):
+            raise PicklingError(
+                f"Can't pickle {function!r}: not found as {function.__module__}.{reduced}"
+            ) from None
+        return locate, (f"{function.__module__}.{reduced}",)
+
+
+class _Binding(StandIn):
+    """Passes for what binds to the object of whose class it is an attribute."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+def original(function: object) -> object:
+    """What a stand-in stands for, and anything else as it is."""
+    return function._original if type(function) in (StandIn, _Binding) else function  # type: ignore[attr-defined]
+
+
+StandIn.__call__.__code__ = passed_over(StandIn.__call__.__code__)
+
+
+def _standing_in(layer: _Layer) -> StandIn:
+    made = (_Binding if hasattr(type(layer.function), "__get__") else StandIn)(layer)
+    if (operator := _builtins._find_builtin(layer.function)) is not None:  # type: ignore[no-untyped-call]
+        _builtins._register_builtin(made, operator)
+    return made
+
+
 @cache
 def _of_builtin(function: Callable[..., Any]) -> _Layer:
     """The layer around a function in C, once and for all.
 
-    TorchScript knows such functions by identity. So it must know the wrapper too, also when that is off again: a module that
-    was imported in the meantime may have it by name.
+    TorchScript knows such functions by identity. So it must know what stands in for one too, also when that is off again: a
+    module that was imported in the meantime may have it by name.
     """
-    return _Layer(function, function)
+    return _Layer(function, function, function)
 
 
 class _Watched(ABC):
@@ -118,9 +205,7 @@ class _Watched(ABC):
         found = self._found()
         layer = self._layer_of(found)
         if layer is None or layer.now is not found:
-            function = self._function()
-            is_builtin = found is function and _builtins._find_builtin(found) is not None  # type: ignore[no-untyped-call]
-            layer = _of_builtin(function) if is_builtin else self._new_layer(found, function)
+            layer = self._new_layer(found)
         self._layer: _Layer | None = layer
         layer.watches = (watch, *layer.watches)
         if len(layer.watches) == 1 or layer.now is not found:
@@ -139,8 +224,8 @@ class _Watched(ABC):
             layer.now = layer.before
             self._put(layer, layer.before)
 
-    def _new_layer(self, found: Any, function: Callable[..., Any]) -> _Layer:
-        return _Layer(found, function)
+    @abstractmethod
+    def _new_layer(self, found: Any) -> _Layer: ...
 
     @abstractmethod
     def _found(self) -> Any:
@@ -148,10 +233,6 @@ class _Watched(ABC):
 
     @abstractmethod
     def _put(self, layer: _Layer, value: Any) -> None: ...
-
-    @abstractmethod
-    def _function(self) -> Callable[..., Any]:
-        """What runs by what stands there now."""
 
     @abstractmethod
     def _standing(self, layer: _Layer) -> object:
@@ -163,7 +244,7 @@ class _Watched(ABC):
 
 
 class Patch(_Watched):
-    """An attribute of a class, a module or an object replaced by a wrapper."""
+    """An attribute of a class, a module or an object in whose place another stands."""
 
     def __init__(self, owner: Any, name: str, watch: Watch) -> None:
         self._owner, self._name = owner, name
@@ -178,15 +259,17 @@ class Patch(_Watched):
         else:
             setattr(self._owner, self._name, value)
 
-    def _function(self) -> Callable[..., Any]:
+    def _new_layer(self, found: Any) -> _Layer:
         function: Callable[..., Any] = getattr(self._owner, self._name)
         if isinstance(self._owner, type) and issubclass(self._owner, Tensor):
-            return _as_overridden(function)
-        return function
+            return _Layer(found, function, _as_overridden(function))
+        is_builtin = found is function and _builtins._find_builtin(found) is not None  # type: ignore[no-untyped-call]
+        return _of_builtin(function) if is_builtin else _Layer(found, function, function)
 
     def _standing(self, layer: _Layer) -> object:
-        vars(layer.run)[_LAYER] = layer
-        return layer.run
+        if layer.stand_in is None:
+            layer.stand_in = _standing_in(layer)
+        return layer.stand_in
 
     def _layer_of(self, found: Any) -> _Layer | None:
         return getattr(found, _LAYER, None)
@@ -201,7 +284,6 @@ class Recoded(_Watched):
 
     def __init__(self, function: Callable[..., Any], watch: Watch) -> None:
         assert isinstance(function, FunctionType)
-        assert not function.__closure__
         self._recoded = function
         super().__init__(watch)
 
@@ -219,11 +301,8 @@ class Recoded(_Watched):
         remembered = getattr(sys.modules.get("torch._dynamo.variables.functions"), "_spec_cache", {})
         remembered.pop(function, None)
 
-    def _function(self) -> Callable[..., Any]:
-        return _twin(self._recoded, self._recoded.__code__)
-
-    def _new_layer(self, found: Any, function: Callable[..., Any]) -> _Layer:
-        return _of_code(function, found)
+    def _new_layer(self, found: CodeType) -> _Layer:
+        return _of_code(self._recoded, found)
 
     def _standing(self, layer: _Layer) -> object:
         return _stub_of(layer)
@@ -238,28 +317,40 @@ _by_stub: dict[int, _Layer] = {}
 
 
 @cache
-def _of_code(function: Callable[..., Any], code: CodeType) -> _Layer:
+def _of_code(function: FunctionType, code: CodeType) -> _Layer:
     """The layer around a function that runs this code, once and for all."""
-    layer = _Layer(code, function)
+    twin = _twin(function, code)
+    layer = _Layer(code, twin, twin)
     LAYERS.append(layer)
     return layer
 
 
-def _stub(*args: Any, **kwargs: Any) -> Any:
-    from ta_runtime.probes.patching import LAYERS  # it runs with the globals of another module
-
-    return LAYERS["its number"].run(*args, **kwargs)  # type: ignore[call-overload]
+_STUB = """
+def closing_over({names}):
+    def stub(*args, **kwargs):
+        if False:
+            ({names})
+        from ta_runtime.probes.patching import LAYERS  # it runs with the globals of another module
+        return LAYERS[{number}].run(*args, **kwargs)
+    return stub
+"""
 
 
 @cache
 def _stub_of(layer: _Layer) -> CodeType:
     """The code that runs a layer in the place of another; plain constants are all that `torch.compile` can trace."""
-    stub, code, number = _stub.__code__, layer.before, LAYERS.index(layer)
+    code = layer.before
     assert isinstance(code, CodeType)
+    names = "".join(
+        f"free_{number}, " for number in range(len(code.co_freevars))
+    )  # a function keeps its closure
+    [outer] = _codes_in(compile(_STUB.format(names=names, number=LAYERS.index(layer)), "<stub>", "exec"))
+    [stub] = _codes_in(outer)
     made = passed_over(
         stub.replace(
-            co_consts=tuple(number if const == "its number" else const for const in stub.co_consts),
+            co_freevars=code.co_freevars,
             co_name=code.co_name,
+            co_qualname=code.co_qualname,
             co_filename=code.co_filename,  # its source is found by its line, and by the loader of its module
             co_firstlineno=code.co_firstlineno,
         )
@@ -268,9 +359,23 @@ def _stub_of(layer: _Layer) -> CodeType:
     return made
 
 
+def _codes_in(code: CodeType) -> list[CodeType]:
+    return [const for const in code.co_consts if isinstance(const, CodeType)]
+
+
+def watching(owner: Any, name: str, watch: Watch) -> _Watched:
+    """Watch the calls of an attribute of a class, a module or an object: by its code, if it has any and is not the script's."""
+    function = vars(owner).get(name)
+    is_of_tensors = isinstance(owner, type) and issubclass(owner, Tensor)
+    is_function = type(function) is FunctionType and is_library(function.__code__.co_filename)
+    if is_function and not is_of_tensors:
+        return Recoded(function, watch)
+    return Patch(owner, name, watch)
+
+
 def attribute(owner: Any, name: str) -> PutOn:
     """The place that is an attribute of a class, a module or an object."""
-    return lambda watch: Patch(owner, name, watch).undo
+    return lambda watch: watching(owner, name, watch).undo
 
 
 def code(function: Callable[..., Any]) -> PutOn:
@@ -294,7 +399,9 @@ def _list_functions() -> None:
 @cache
 def _twin(function: FunctionType, code: CodeType) -> FunctionType:
     """Made once: who remembers something of an original has it of the next audited step too."""
-    twin = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+    twin = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
     twin.__kwdefaults__ = function.__kwdefaults__
     return twin
 

@@ -14,7 +14,7 @@ from torch.amp import GradScaler
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ta_runtime.probes.patching import Call, End, Patch, Watch, attribute
+from ta_runtime.probes.patching import Call, End, Watch, attribute, watching
 from ta_runtime.probes.undo import Undo, removing
 
 Optimizer = torch.optim.Optimizer
@@ -233,7 +233,7 @@ def _watch_skips(watch: Watch) -> Callable[[], None]:
 
         return end
 
-    return Patch(GradScaler, "step", begin).undo
+    return watching(GradScaler, "step", begin).undo
 
 
 # -- the end of a step --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.utils.hooks import RemovableHandle
 
-from ta_runtime.probes.patching import Patch, Watch
+from ta_runtime.probes.patching import Watch, watching
 
 
 class Undo(list[Callable[[], object]]):
@@ -16,7 +16,7 @@ class Undo(list[Callable[[], object]]):
 
     def patch(self, owner: Any, name: str, watch: Watch) -> None:
         """Watch the calls of an attribute of a class, a module or an object."""
-        self.append(Patch(owner, name, watch).undo)
+        self.append(watching(owner, name, watch).undo)
 
     def __call__(self) -> None:
         if not self:  # most steps put nothing on torch

@@ -9,18 +9,17 @@ from torch import Tensor
 from ta_runtime.measure.digests import (
     BLOCK,
     BLOCKS,
-    Undigestible,
     Weights,
     algorithm,
     as_bytes,
     copied,
     fetched,
     hashed,
-    memory,
     pieces,
     shape_of,
     spread,
 )
+from ta_runtime.measure.memory import Undigestible, memory
 from ta_runtime.measure.norms import as_single, exact_norm, host_norm, short_row_norms
 
 KEPT = 256

@@ -21,7 +21,7 @@ from ta_runtime.measure.distribution import columns
 from ta_runtime.naming import Names
 from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
-from ta_runtime.probes.compile import Compilers, traced
+from ta_runtime.probes.compile import Compilers, traced, uncompiled
 from ta_runtime.probes.counter import StepCounter
 from ta_runtime.probes.guard import FaultBarrier
 from ta_runtime.probes.patching import Call, End
@@ -207,7 +207,7 @@ class Snapshots:
         if self._compilers.used:
             self._skip_layers()
         else:
-            self._calls = hub.watch("call_module", self._calling)
+            self._calls = hub.watch("call_module", self._calling, self._guard.tried)
             self._watching.append(self._calls)
 
     def _begin_anew(self) -> None:
@@ -301,7 +301,7 @@ class Snapshots:
             self._guard.thread = threading.get_ident()
         if self._guard.elsewhere or traced():
             return None
-        module: nn.Module = called.__dict__["_modules"].get("_orig_mod", called)
+        module = uncompiled(called)
         is_root = self._root is None
         if is_root:
             self._guard.run(self._enter, module, tuple(args), call.kwargs)
@@ -358,7 +358,7 @@ class Snapshots:
 
     def _skip_layers(self) -> None:
         """Look at the calls of compiled models alone: what is wrapped further inside would be compiled into them."""
-        self._watching.append(hub.watch("call_compiled", self._calling))
+        self._watching.append(hub.watch("call_compiled", self._calling, self._guard.tried))
         if self._snapshot is not None:
             note = "not taken, as the process uses torch.compile"
             self._snapshot.records.text("configuration", "snapshot.activations", note)

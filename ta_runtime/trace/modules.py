@@ -12,7 +12,7 @@ from torch import nn
 
 from ta_lint.core.protocol import Action
 from ta_runtime.probes import hub
-from ta_runtime.probes.compile import traced
+from ta_runtime.probes.compile import traced, uncompiled
 from ta_runtime.probes.guard import OWN_WORK
 from ta_runtime.probes.modules import follow
 from ta_runtime.probes.patching import Call, End
@@ -55,7 +55,8 @@ class Modules:
         """Watch only the calls of compiled models: hooks further inside would be compiled into them."""
         if not self._undo:
             self._flags = COMPILED
-            self._undo.append(hub.watch("call_compiled", self._calling))
+            # not as our own work, of which nothing is told; what may fail inside is guarded there
+            self._undo.append(hub.watch("call_compiled", self._calling, hub.directly))
 
     def detach(self) -> None:
         self._undo()
@@ -95,9 +96,7 @@ class Modules:
             self._failed("a call of a module", error)
 
     def _calling(self, call: Call) -> End | None:
-        module = call.args[0]._modules.get("_orig_mod")
-        if module is None:
-            return None
+        module = uncompiled(call.args[0])
         self._enter(module, call.args[1:])
         return partial(self._called, module)
 

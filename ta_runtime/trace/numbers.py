@@ -1,9 +1,7 @@
 """What a trace says of what a tensor holds: one number."""
 
-import ctypes
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,13 +10,13 @@ from ta_runtime.measure.digests import (
     Weights,
     copied,
     fetched,
-    memory,
     number_of,
     pieces,
     row_length,
     shape_of,
     signed,
 )
+from ta_runtime.measure.memory import memory
 
 _PLAIN = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
 
@@ -41,8 +39,7 @@ def numbers(tensors: Sequence[Tensor | None], *, wait: bool = True) -> list[int 
                     and tensor.is_cpu
                     and not (tensor.is_neg() or tensor.is_conj() or tensor.is_quantized)
                 ):
-                    seed, room = _outline(tensor.dtype, tensor.shape)
-                    number = signed(room.from_address(tensor.data_ptr()) if room else b"", seed)
+                    number = signed(memory(tensor), _outline(tensor.dtype, tensor.shape))
                 else:
                     number = _of_pieces(tensor, late, index, wait)
             except Exception:  # noqa: BLE001 - a subclass may do anything when asked
@@ -85,10 +82,9 @@ def _weights() -> Weights:
 
 
 @lru_cache(maxsize=65536)
-def _outline(dtype: torch.dtype, shape: torch.Size) -> tuple[int, Any]:
-    """What a number begins with, and the type of the memory; None where there is none."""
-    size = shape.numel() * dtype.itemsize
-    return _seed(dtype, tuple(shape)), (ctypes.c_char * size) if size else None
+def _outline(dtype: torch.dtype, shape: torch.Size) -> int:
+    """What a number begins with."""
+    return _seed(dtype, tuple(shape))
 
 
 def _seed(dtype: torch.dtype, shape: tuple[int, ...]) -> int:

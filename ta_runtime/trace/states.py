@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ta_runtime.measure.memory import address
 from ta_runtime.probes import construction
 from ta_runtime.probes.compile import captured
 from ta_runtime.probes.registers import Register
@@ -249,7 +250,5 @@ class States:
 
 def _version(tensor: Tensor) -> tuple[int, int, int]:
     """What tells a tensor from another, and from what it was before it was written to."""
-    try:
-        return id(tensor), tensor._version, tensor.data_ptr()
-    except RuntimeError:  # one without memory, or of inference mode
-        return id(tensor), -1, -1
+    version = -1 if tensor.is_inference() else tensor._version
+    return id(tensor), version, address(tensor)

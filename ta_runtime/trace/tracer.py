@@ -82,10 +82,10 @@ class Tracer:
         recorder = CallRecorder(course, choice)
         self._states = States(course, layers, choice)
         loop = LoopRecorder(recorder, layers, self._states)
+        run = self._barrier.run
         self._modules = Modules(course, layers, failed, names=choice.names("module"), digests=choice.digests)
         self._ops = Ops(course, failed, choice.names("op"))
         self._tells_ops = choice.of("op")
-        run = self._barrier.run
         self._steps = StepCounter(None, loop.before_step, loop.after_step, course.over, run)
         self._compilers = Compilers(self._compiles)
         self._parts = (loop, LoaderRecorder(course, choice), Distributed(recorder), Saving(recorder, layers))

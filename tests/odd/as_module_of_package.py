@@ -1,0 +1,1 @@
+# words: -m odd_package.train one two

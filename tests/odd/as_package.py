@@ -1,0 +1,2 @@
+# words: -m odd_package --rate 0.1 file
+# real

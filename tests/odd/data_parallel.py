@@ -1,0 +1,13 @@
+# nn.DataParallel without devices, and a module that is called through it.
+import torch
+from told import told
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.DataParallel(nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+told(model)

@@ -1,0 +1,18 @@
+# The script runs under a low recursion limit.
+import sys
+
+import torch
+from told import told
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+    if step == 2:
+        sys.setrecursionlimit(60)
+sys.setrecursionlimit(1000)
+told(model)

@@ -1,0 +1,17 @@
+# The process ends by a signal of its own.
+import os
+import signal
+
+import torch
+from told import told
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+told(model)
+os.kill(os.getpid(), signal.SIGTERM)

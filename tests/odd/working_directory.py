@@ -1,0 +1,20 @@
+# The working directory changes, and goes away.
+import os
+import shutil
+
+import torch
+from told import told
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+os.makedirs("inner")
+os.chdir("inner")
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+    if step == 2:
+        shutil.rmtree("../inner")
+told(model)
