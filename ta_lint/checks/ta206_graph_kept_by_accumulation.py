@@ -538,7 +538,9 @@ def _is_live(module: FileFacts, found: RunningSum) -> bool:
 
 
 def _is_off(module: FileFacts, node: Node) -> bool:
-    """Whether a node is under `no_grad` or the like, or in a function that is decorated by it."""
+    """Whether a node is under `no_grad` or the like, in a function that is decorated by it, or that is only called there."""
+    if module.recording.records(node) is False:
+        return True
     home = module.tree.home(node)
     decorators = [item.decorator for item in home.decorators] if isinstance(home, cst.FunctionDef) else []
     contexts = [
