@@ -63,7 +63,11 @@ MAIN = "from net import Net\nfrom loading import load\n\nload(Net(), {})\n"
         {"net.py": NET.format(with_="with torch.no_grad():")},
         {"net.py": NET.format(with_="with torch.set_grad_enabled(False):")},
         {"net.py": PLAIN_NET, "loading.py": LOADING, "train.py": MAIN},
-        {"net.py": NET.format(with_="if True:").replace("    def load_from", "    @torch.no_grad()\n    def load_from")},
+        {
+            "net.py": NET.format(with_="if True:").replace(
+                "    def load_from", "    @torch.no_grad()\n    def load_from"
+            )
+        },
     ],
     ids=["no_grad", "set_grad_enabled", "a file that imports neither", "a decorator"],
 )

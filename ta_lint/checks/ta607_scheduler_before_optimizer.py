@@ -57,7 +57,11 @@ def _step_after(module: FileFacts, schedule: LoopEvent) -> LoopEvent | None:
             return None
         step = next((event for event in path[index:] if _steps(module, event, schedule)), None)
         first = first or step
-    if first is None or not _is_its_own(module, first, schedule) or _is_sometimes(module, schedule, first, region):
+    if (
+        first is None
+        or not _is_its_own(module, first, schedule)
+        or _is_sometimes(module, schedule, first, region)
+    ):
         return None
     return None if _has_stepped(module, schedule, region) else first
 

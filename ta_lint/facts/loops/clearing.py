@@ -228,7 +228,11 @@ class Clearings:
         """The numbers up to which a loop counts, as they are written."""
         if isinstance(loop, cst.While):
             test = loop.test
-            sides = [test.left, *(t.comparator for t in test.comparisons)] if isinstance(test, cst.Comparison) else []
+            sides = (
+                [test.left, *(t.comparator for t in test.comparisons)]
+                if isinstance(test, cst.Comparison)
+                else []
+            )
             return {plain(side) for side in sides}
         given = loop.iter
         if not isinstance(given, cst.Call) or not given.args:

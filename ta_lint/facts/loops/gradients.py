@@ -584,7 +584,10 @@ class _Walk:
         if name in _COLLECTIONS:
             return self.of(receiver, frame)
         methods, cuts = differentiation().methods, differentiation().cuts
-        known = name in cuts.detaching | differentiation().steps | differentiation().keeps or name == "requires_grad_"
+        known = (
+            name in cuts.detaching | differentiation().steps | differentiation().keeps
+            or name == "requires_grad_"
+        )
         of_tensor = self._kinds.kind(receiver) in (None, Kind.TENSOR, Kind.PARAMETER)
         if not known or not of_tensor or is_name(receiver, "self"):
             return None

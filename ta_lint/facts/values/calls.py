@@ -94,7 +94,9 @@ class Calls:
                 calls = [call for file in files for call in self._named(file, name)]
                 found: list[Node] = [call for call in calls if self._may_run(call, function)]
             else:
-                files |= dict.fromkeys(self._names.importers(function) if self._tree.is_at_top(function) else [])
+                files |= dict.fromkeys(
+                    self._names.importers(function) if self._tree.is_at_top(function) else []
+                )
                 found = [
                     arg.value
                     for file in files
