@@ -63,9 +63,70 @@ class Attention({base}):
 VISION = "import torch\nfrom torchvision import models, transforms\n\nprint({made})\n"
 
 
+KEPT = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Meter:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.sum = 0.0
+
+    def update(self, value):
+        self.sum += value
+
+
+def train_one_epoch(model, optimizer, loader, meter, kept):
+    epoch_total = 0.0
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {added}
+    return float(epoch_total)
+
+
+def fit(loader, seed):
+    torch.manual_seed(seed)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    meter, kept, of_epoch = Meter(), [], 0.0
+    for epoch in range(9):
+        {fresh}
+        train_one_epoch(model, optimizer, loader, meter, kept)
+        for x, y in loader:
+            loss = F.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {here}
+
+
+for seed in range(3):
+    fit([(torch.randn(2, 4), torch.randn(2, 1))] * 9, seed)
+"""
+
+
+def kept(added: str = "pass", fresh: str = "pass", here: str = "pass") -> str:
+    return KEPT.format(added=added, fresh=fresh, here=here)
+
+
 @pytest.mark.parametrize(
     ("rule", "code", "severity"),
     [
+        ("TA206", kept("epoch_total += loss"), "note"),
+        ("TA206", kept("kept.append(loss)"), "warning"),
+        ("TA206", kept(here="meter.update(loss)"), "warning"),
+        ("TA206", kept(here="meter.update(loss)", fresh="meter.reset()"), "note"),
+        ("TA206", kept(here="meter.update(loss)", fresh="meter = Meter()"), "note"),
+        ("TA206", kept("kept.append(loss)", "kept = []"), "note"),
+        ("TA206", kept(fresh="of_epoch = 0.0", here="of_epoch += loss"), "note"),
+        ("TA206", kept(here="of_epoch += loss"), "warning"),
         ("TA111", MASK.format(base="", masked="scores + (1.0 - mask) * -1e9"), "warning"),
         (
             "TA111",
