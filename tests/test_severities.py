@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from ta_lint import lint_text
+from ta_lint.core.config import Configs, Options
+from ta_lint.discovery import discover
+from ta_lint.runner import lint_files
 
 LOOP = """
 import torch
@@ -112,6 +115,18 @@ for seed in range(3):
 """
 
 
+WHOLE = """
+import os
+
+import torch
+
+path = os.path.join("out", "best.pt")
+model = torch.nn.Linear(4, 2)
+torch.save(model, path)
+{load}
+"""
+
+
 def kept(added: str = "pass", fresh: str = "pass", here: str = "pass") -> str:
     return KEPT.format(added=added, fresh=fresh, here=here)
 
@@ -119,6 +134,13 @@ def kept(added: str = "pass", fresh: str = "pass", here: str = "pass") -> str:
 @pytest.mark.parametrize(
     ("rule", "code", "severity"),
     [
+        ("TA702", 'import torch\n\nmodel = torch.hub.load("someone/model", "small")\n', "note"),
+        ("TA703", WHOLE.format(load=""), "note"),
+        ("TA703", WHOLE.format(load="again = torch.load('out/best.pt')\nagain.eval()"), "warning"),
+        ("TA703", WHOLE.format(load="again = torch.load(path, map_location='cpu')"), "warning"),
+        ("TA703", WHOLE.format(load="torch.load(path, weights_only=False)"), "note"),
+        ("TA703", WHOLE.format(load="torch.load('other.pt')"), "note"),
+        ("TA703", WHOLE.format(load="model.load_state_dict(torch.load(path))"), "note"),
         ("TA206", kept("epoch_total += loss"), "note"),
         ("TA206", kept("kept.append(loss)"), "warning"),
         ("TA206", kept(here="meter.update(loss)"), "warning"),
@@ -153,3 +175,25 @@ def test_a_finding_has_the_severity_of_its_harm(rule: str, code: str, severity: 
     path.write_text(code, encoding="utf-8")
     found = [one.severity.value for one in lint_text(code, path) if one.rule == rule]
     assert found == [severity]
+
+
+@pytest.mark.parametrize(
+    ("load", "severity"),
+    [
+        ('torch.load("out/best.pt")', "warning"),
+        ('torch.load("out/best.pt", weights_only=False)', "note"),
+        ('torch.load("out/last.pt")', "note"),
+    ],
+)
+def test_a_whole_model_is_a_warning_where_another_file_loads_it_plainly(
+    load: str, severity: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(
+        'import torch\nfrom net import Net\n\nmodel = Net()\ntorch.save(model, "out/best.pt")\n'
+    )
+    (tmp_path / "net.py").write_text("from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n")
+    (tmp_path / "test.py").write_text(f"import torch\nimport train\nfrom net import Net\n\nmodel = {load}\nmodel.eval()\n")
+    files = discover([tmp_path], Configs(Options(select=["TA703"]), tmp_path), tmp_path)
+    assert [
+        finding.severity.value for _, findings in lint_files(files, 1) for finding in findings
+    ] == [severity]
