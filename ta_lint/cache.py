@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ta_lint import __version__
 from ta_lint.core.files import is_within
 from ta_lint.file import name_of
+from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config
@@ -145,7 +146,7 @@ class Cache:
             if findings is None:
                 changed.append(file)
             else:
-                known.append((file, findings))
+                known.append((file, project_of(file.root).judged(findings, file.absolute)))
         return known, changed
 
     def _importers_among(self, changed: "list[File]") -> dict[str, set[str]]:

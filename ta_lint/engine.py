@@ -22,6 +22,7 @@ from ta_lint.core.libraries import is_ours, may_be_ours
 from ta_lint.core.source import NOTEBOOK, Source, read, source_of
 from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
+from ta_lint.project.holders import Holders
 from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def examine(file: File, data: bytes) -> Examined:
     """
     try:
         findings, source = _examine(file, data)
+        findings = project_of(file.root).judged(findings, file.absolute)
         return Examined(findings, located(findings, source), source)
     except PASSING:
         raise
@@ -180,8 +182,22 @@ def _finished(findings: list[Finding], file: File, source: Source) -> list[Findi
     """The findings of enabled rules, with fingerprints, suppressions, and the fixes that the settings allow."""
     enabled = file.config.rules
     findings = [finding for finding in findings if finding.rule in enabled]
-    findings = suppressed(named(findings, source), source, file.config.ignored_rules(file.path), enabled)
+    findings = _held(named(findings, source), source, file)
+    findings = suppressed(findings, source, file.config.ignored_rules(file.path), enabled)
     return [_with_admitted_fix(finding, file.config) for finding in findings]
+
+
+def _held(findings: list[Finding], source: Source, file: File) -> list[Finding]:
+    """Findings with the definitions around them that may be unused; a note says so already, whatever uses it."""
+    if all(finding.severity is Severity.NOTE for finding in findings):
+        return findings
+    holders = Holders(source)
+    return [
+        finding
+        if finding.severity is Severity.NOTE
+        else replace(finding, held_by=holders.of(finding.site.line))
+        for finding in findings
+    ]
 
 
 def _with_admitted_fix(finding: Finding, config: Config) -> Finding:

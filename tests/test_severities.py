@@ -192,8 +192,10 @@ def test_a_whole_model_is_a_warning_where_another_file_loads_it_plainly(
         'import torch\nfrom net import Net\n\nmodel = Net()\ntorch.save(model, "out/best.pt")\n'
     )
     (tmp_path / "net.py").write_text("from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n")
-    (tmp_path / "test.py").write_text(f"import torch\nimport train\nfrom net import Net\n\nmodel = {load}\nmodel.eval()\n")
+    (tmp_path / "test.py").write_text(
+        f"import torch\nimport train\nfrom net import Net\n\nmodel = {load}\nmodel.eval()\n"
+    )
     files = discover([tmp_path], Configs(Options(select=["TA703"]), tmp_path), tmp_path)
-    assert [
-        finding.severity.value for _, findings in lint_files(files, 1) for finding in findings
-    ] == [severity]
+    assert [finding.severity.value for _, findings in lint_files(files, 1) for finding in findings] == [
+        severity
+    ]

@@ -37,10 +37,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for whole in models:
             code = module.code(whole)
             if loads is not None:
-                message = f"`{code}` is saved whole, and this `torch.load` refuses its file: save `state_dict()`"
+                message = (
+                    f"`{code}` is saved whole, and this `torch.load` refuses its file: save `state_dict()`"
+                )
                 yield Suspicion(whole, message, ((loads, "loaded here"),), _state(whole, module))
             else:
-                message = f"`{code}` is saved whole, so its file loads only with this code: save `state_dict()`"
+                message = (
+                    f"`{code}` is saved whole, so its file loads only with this code: save `state_dict()`"
+                )
                 yield Suspicion(whole, message, fix=_state(whole, module), is_note=True)
 
 
