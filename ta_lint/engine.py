@@ -195,7 +195,7 @@ def _held(findings: list[Finding], source: Source, file: File) -> list[Finding]:
     return [
         finding
         if finding.severity is Severity.NOTE
-        else replace(finding, held_by=holders.of(finding.site.line))
+        else replace(finding, held_by=(*holders.of(finding.site.line), *finding.held_by))
         for finding in findings
     ]
 
@@ -258,6 +258,10 @@ def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
 
     related = tuple(Related(site(node), message) for node, message in suspicion.related)
     finding = _finding(rule, suspicion.message, site(suspicion.node), related)
+    needs = [site(node).line for node in suspicion.needs if facts.is_here(node)]
+    if needs:
+        holders = Holders(facts.source)
+        finding = replace(finding, held_by=tuple(one for line in needs for one in holders.of(line)))
     if suspicion.is_note:
         finding = replace(finding, severity=Severity.NOTE)
     fix = suspicion.fix
