@@ -127,9 +127,9 @@ class Holders:
                 "TestCase" in _last_name(base) for base in definition.bases
             )
         outer = around[-1] if around else None
-        return isinstance(outer, ast.ClassDef) and any(
-            _last_name(base) not in _NO_CALLERS for base in outer.bases
-        )
+        if not isinstance(outer, ast.ClassDef):
+            return False
+        return bool(outer.keywords) or any(_last_name(base) not in _NO_CALLERS for base in outer.bases)
 
     def _holder(self, definition: _Definition, names: frozenset[str]) -> Holder:
         chain = (*self._around[definition], definition)
