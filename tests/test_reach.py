@@ -159,6 +159,14 @@ def test_a_function_in_a_function_runs_if_that_names_it(tmp_path: Path) -> None:
     assert severity(tmp_path) == "error"
 
 
+def test_two_functions_that_call_each_other_run_if_another_file_names_one_of_them(tmp_path: Path) -> None:
+    tools = "import torch\n\n\ndef one(epoch):\n    other(epoch)\n\n\ndef other(epoch):\n    print(epochs)\n    one(epoch)\n"
+    write(tmp_path, {"train.py": script("import tools"), "tools.py": tools})
+    assert severity(tmp_path) == "note"
+    write(tmp_path, {"train.py": script("import tools", "tools.one(1)")})
+    assert severity(tmp_path) == "error"
+
+
 def test_rules_over_facts_follow_it_too(tmp_path: Path) -> None:
     loop = "def fit(model, optimizer, loader):\n    for x in loader:\n        model(x).mean().backward()\n        optimizer.step()\n"
     write(tmp_path, {"train.py": script(below=loop)})

@@ -41,7 +41,6 @@ class Holders:
         self._around: dict[ast.AST, tuple[_Definition, ...]] = {}
         self._mentions: dict[str, list[tuple[_Definition, ...]]] = {}
         self._definitions: list[_Definition] = []
-        self._needs: dict[_Definition, frozenset[str] | None] = {}
         if isinstance(source.syntax, ast.Module):
             self._read(source.syntax)
 
@@ -93,27 +92,28 @@ class Holders:
     def _needed(self, definition: _Definition) -> frozenset[str] | None:
         """The names of which code elsewhere must have one for a definition to run, if what is around it does.
 
-        None if something in this file runs it, or a framework may.
+        None if something in this file runs it, or a framework may. What has its name may itself be unused.
         """
-        if definition not in self._needs:
-            self._needs[definition] = frozenset()  # what it needs to call itself
-            self._needs[definition] = self._judged(definition)
-        return self._needs[definition]
-
-    def _judged(self, definition: _Definition) -> frozenset[str] | None:
         if self._may_be_found(definition):
             return None
-        around = self._around[definition]
-        is_local = any(not isinstance(outer, ast.ClassDef) for outer in around)
-        names = frozenset[str]() if is_local else frozenset({definition.name})
-        for place in self._mentions.get(definition.name, ()):
-            if definition in place:
+        names: set[str] = set()
+        pending = [definition]
+        seen: set[_Definition] = set()
+        while pending:
+            user = pending.pop()
+            if user in seen:
                 continue
-            needed = [needs for outer in place if (needs := self._needed(outer)) is not None]
-            if not needed:
-                return None
-            names |= needed[-1]
-        return names
+            seen.add(user)
+            if all(isinstance(outer, ast.ClassDef) for outer in self._around[user]):
+                names.add(user.name)
+            for place in self._mentions.get(user.name, ()):
+                if user in place:
+                    continue
+                unused = [outer for outer in place if not self._may_be_found(outer)]
+                if not unused:
+                    return None
+                pending.append(unused[-1])
+        return frozenset(names)
 
     def _may_be_found(self, definition: _Definition) -> bool:
         """Whether a framework or a library may call a definition, without a word of it in this project."""
