@@ -189,7 +189,7 @@ class Cache:
                 continue
             if entry.day != self._today:
                 book.keep(file.name, entry._replace(day=self._today))
-            known.append((file, findings))
+            known.append((file, project_of(file.root).judged(findings, file.absolute)))
         return known, changed
 
     def keep(self, file: "File", findings: "list[Finding]", learned: Learned) -> None:

@@ -23,6 +23,7 @@ from ta_lint.core.reading import read
 from ta_lint.core.source import NOTEBOOK, Source, source_of
 from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
+from ta_lint.project.holders import Holders
 from ta_lint.project.project import project_of
 from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
@@ -93,6 +94,7 @@ def examine(file: File, data: bytes) -> Examined:
     """
     try:
         findings, source = _examine(file, data)
+        findings = project_of(file.root).judged(findings, file.absolute)
         return Examined(findings, located(findings, source), source)
     except PASSING:
         raise
@@ -165,8 +167,22 @@ def _finished(findings: list[Finding], file: File, source: Source) -> list[Findi
     """The findings of enabled rules, with fingerprints, suppressions, and the fixes that the settings allow."""
     enabled = file.config.rules
     findings = [finding for finding in findings if finding.rule in enabled]
-    findings = suppressed(named(findings, source), source, file.config.ignored_rules(file.path), enabled)
+    findings = _held(named(findings, source), source, file)
+    findings = suppressed(findings, source, file.config.ignored_rules(file.path), enabled)
     return [_with_admitted_fix(finding, file.config) for finding in findings]
+
+
+def _held(findings: list[Finding], source: Source, file: File) -> list[Finding]:
+    """Findings with the definitions around them that may be unused; a note says so already, whatever uses it."""
+    if all(finding.severity is Severity.NOTE for finding in findings):
+        return findings
+    holders = Holders(source)
+    return [
+        finding
+        if finding.severity is Severity.NOTE
+        else replace(finding, held_by=(*holders.of(finding.site.line), *finding.held_by))
+        for finding in findings
+    ]
 
 
 def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
@@ -227,6 +243,10 @@ def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
 
     related = tuple(Related(site(node), message) for node, message in suspicion.related)
     finding = _finding(rule, suspicion.message, site(suspicion.node), related)
+    needs = [site(node).line for node in suspicion.needs if facts.is_here(node)]
+    if needs:
+        holders = Holders(facts.source)
+        finding = replace(finding, held_by=tuple(one for line in needs for one in holders.of(line)))
     if suspicion.is_note:
         finding = replace(finding, severity=Severity.NOTE)
     fix = suspicion.fix

@@ -6,6 +6,7 @@ import pytest
 
 from ta_lint.core.config import Configs, Options
 from ta_lint.discovery import discover
+from ta_lint.runner import lint_files
 
 OLD = {
     "requirements.txt": "torch\npytorch_lightning==1.9.0\n",
@@ -107,3 +108,58 @@ def test_a_folder_below_has_a_list_of_its_own(tmp_path: Path) -> None:
         "new/train.py": frozenset(),
         "old/train.py": {"transformers"},
     }
+
+
+OF_TRANSFORMERS = {
+    "README.md": "## Requirements\n\n- Python 3.9\n- transformers==4.28.1\n",
+    "README.rst": "Requirements\n============\n\n* Transformers 4.28.1\n",
+    "readme.md": "| package | version |\n|---|---|\n| transformers | 4.28.1 |\n",
+    "README_zh.md": "```\ntorch==1.13.1\ntransformers == 4.28.1\n```\n",
+    "README.txt": "1. huggingface transformers v4.30\n2. torch\n",
+    "README": "It was tested with torch==2.0 and `transformers==4.31.0`.\n",
+}
+OF_LATER_TRANSFORMERS = {
+    "README.md": "- transformers>=4.28.1\n- transformers 4.28+\n",
+    "README.rst": "* Transformers 4.28 or later\n",
+    "readme.md": "We moved from transformers 4.28.1, which was slow.\n",
+    "README_zh.md": "transformers==4.28.1 or transformers==4.51.0\n- transformers==4.51.0\n",
+    "README.txt": "- transformers==4.47.1\n",
+    "requirements.txt": "transformers==4.49.0\n",
+    "CHANGES.md": "- transformers==4.28.1\n",
+}
+
+
+def asks_for_old_transformers(folder: Path, file: str, text: str) -> bool:
+    (folder / file).write_text(text)
+    return "transformers" in Configs(Options(), folder).of_directory(folder).old_frameworks
+
+
+@pytest.mark.parametrize("file", OF_TRANSFORMERS)
+def test_a_readme_that_names_an_old_release_pins_it(file: str, tmp_path: Path) -> None:
+    """D22: TA657 where only the README pins an older release."""
+    assert asks_for_old_transformers(tmp_path, file, OF_TRANSFORMERS[file])
+
+
+@pytest.mark.parametrize("file", OF_LATER_TRANSFORMERS)
+def test_a_readme_that_allows_a_new_release_pins_nothing(file: str, tmp_path: Path) -> None:
+    """D22: nor does an exact release that is new enough, though no rule speaks of it."""
+    assert not asks_for_old_transformers(tmp_path, file, OF_LATER_TRANSFORMERS[file])
+
+
+def test_what_the_readme_pins_holds_for_the_files_below_and_a_requirement_comes_first(tmp_path: Path) -> None:
+    """D22: the compute_loss of an old release takes no number of items."""
+    trainer = "from transformers import Trainer\n\n\nclass Own(Trainer):\n    def compute_loss(self, model, inputs, return_outputs=False):\n        return model(**inputs).loss\n"
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text(trainer)
+    found = lambda: [
+        finding.rule
+        for _, findings in lint_files(
+            discover([tmp_path], Configs(Options(select=["TA657"]), tmp_path), tmp_path), 1
+        )
+        for finding in findings
+    ]
+    assert found() == ["TA657"]
+    (tmp_path / "README.md").write_text("- transformers==4.28.1\n")
+    assert found() == []
+    (tmp_path / "requirements.txt").write_text("transformers>=4.50\n")
+    assert found() == ["TA657"]

@@ -83,6 +83,12 @@ def test_a_suspicion_that_a_run_measures_is_confirmed_with_its_numbers() -> None
     assert finding.counts
 
 
+def test_a_note_that_a_run_measures_has_the_severity_of_the_run() -> None:
+    """The linter takes code for unused, or the harm for small; the run shows that it is neither."""
+    [finding] = joined(lint(at(TRAIN, severity=Severity.NOTE)), run(at(TRAIN)), [])
+    assert (finding.verdict, finding.severity) == (Verdict.CONFIRMED, Severity.ERROR)
+
+
 def test_a_suspicion_that_a_run_measures_not_to_be_there_is_refuted_and_does_not_count() -> None:
     [finding] = joined(lint(at(TRAIN)), [], run(at(TRAIN, evidence={"steps": 4})))
     assert finding.verdict is Verdict.REFUTED

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -45,6 +46,31 @@ _COUNTED = regex(
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:  # tests compare both forms
         return
+    found: dict[Node, list[Suspicion]] = {}
+    for suspicion in _unstable(module):
+        found.setdefault(module.tree.statement(suspicion.node), []).append(suspicion)
+    yield from (_of_statement(suspicions, module) for suspicions in found.values())
+
+
+def _of_statement(found: list[Suspicion], module: FileFacts) -> Suspicion:
+    """The one suspicion about a statement: its first expression, with the others as related places and one fix for all."""
+    first, *others = found
+    related = tuple((one.node, one.message.partition("` ")[2]) for one in others)
+    outer = [
+        one
+        for one in found
+        if not any(other is not one and module.tree.contains(other.node, one.node) for other in found)
+    ]
+    fixes = [one.fix for one in outer if one.fix is not None]
+    if not fixes:
+        return replace(first, related=related)
+    edits = tuple(edit for fix in fixes for edit in fix.edits)
+    imports = tuple(dict.fromkeys(line for fix in fixes for line in fix.imports))
+    return replace(first, related=related, fix=replace(fixes[0], edits=edits, imports=imports))
+
+
+def _unstable(module: FileFacts) -> Iterator[Suspicion]:
+    """All expressions of the file that have a stable form."""
     for node in module.tree.all(cst.Call, cst.BinaryOperation):
         if (argument_of_log := _given(module, node, "log")) is not None:
             yield from _logarithm(module, node, argument_of_log)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.file_facts import is_test
 from ta_lint.facts.loops.graphs import GivenGraph, Held, operands
 from ta_lint.facts.loops.loops import Region
@@ -13,7 +13,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, is_name
+from ta_lint.syntax.tree import LOOPS, Node, argument, attribute_of_self, dotted, is_name
 
 KEYWORDS = (("append", "appendleft", "add", "add_", "*cat*", "*stack", "enumerate", "*range", "+"),)
 AROUND = (("*backward", "compute_loss"),)
@@ -146,7 +146,35 @@ def _suspicion(
     edits = tuple(edit for value, _ in kept for edit in call_method(value, ".detach()"))
     is_tensor = all(held.is_tensor for _, held in kept)
     fix = ProposedFix("detach it", edits, unsafe=unsafe) if is_tensor else None
-    return Suspicion(found.statement, message, fix=fix, related=tuple(related))
+    return Suspicion(found.statement, message, tuple(related), fix, _starts_anew(module, found))
+
+
+def _starts_anew(module: FileFacts, found: RunningSum) -> bool:
+    """Whether each pass over the data starts the target anew, which frees the graphs of the pass before.
+
+    A loop that makes the optimizer too repeats the training.
+    """
+    owner = found.owner
+    if isinstance(owner, cst.Name):
+        bindings = [one for one in module.names.bindings(owner) if one.how != "augment"]
+        starts = [
+            start
+            for one in bindings
+            if one.node is not found.statement
+            for start in (
+                _values_of(module, one, owner.value) if isinstance(one.node, cst.Param) else [one.node]
+            )
+        ]
+    elif (name := attribute_of_self(owner)) is not None:
+        klass = module.tree.enclosing(found.statement, cst.ClassDef)
+        values = module.classes.attribute(klass, name) if klass is not None else []
+        starts = [value for value in values if not isinstance(value, cst.AugAssign)]
+        starts = [value for value in starts if value is not getattr(found.statement, "value", None)]
+    else:
+        starts = []
+    repeating = module.calls_in_loop.loops_over(starts)
+    optimizers = (call for call in module.tree.all(cst.Call) if module.kind(call) is Kind.OPTIMIZER)
+    return bool(repeating) and not set(repeating) <= set(module.calls_in_loop.loops_over(optimizers))
 
 
 def _regions(module: FileFacts) -> Iterator[Region]:
@@ -538,7 +566,9 @@ def _is_live(module: FileFacts, found: RunningSum) -> bool:
 
 
 def _is_off(module: FileFacts, node: Node) -> bool:
-    """Whether a node is under `no_grad` or the like, or in a function that is decorated by it."""
+    """Whether a node is under `no_grad` or the like, in a function that is decorated by it, or that is only called there."""
+    if module.recording.records(node) is False:
+        return True
     home = module.tree.home(node)
     decorators = [item.decorator for item in home.decorators] if isinstance(home, cst.FunctionDef) else []
     contexts = [

@@ -9,7 +9,7 @@ from ta_lint.facts.torch.splits import is_for_evaluation
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import ProposedFix, replace_with_atom
-from ta_lint.syntax.tree import Node, dotted, is_name
+from ta_lint.syntax.tree import Node, dotted, is_name, spreads
 
 KEYWORDS = ("DataLoader", "drop_last")
 
@@ -20,6 +20,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for loader in module.loaders.all:
         dropping = loader.given("drop_last")
         if dropping is None or not is_name(dropping, "True") or not _evaluates(loader, module):
+            continue
+        if _fills_every_batch(loader, module):
             continue
         message = "`drop_last=True` leaves the last batch out of the evaluation: set it to `False`"
         fix = ProposedFix("keep the last batch", (replace_with_atom(dropping, "False"),))
@@ -39,6 +41,14 @@ def _evaluates(loader: LoaderCall, module: FileFacts) -> bool:
         module.loops.trains(found.loop) or _compares_its_samples(found.loop, module)
         for found in module.loaders.passes_over(loader)
     )
+
+
+def _fills_every_batch(loader: LoaderCall, module: FileFacts) -> bool:
+    """Whether each batch is one sample, also by default, so that none is left over."""
+    size = loader.given("batch_size")
+    if size is None:
+        return loader.given("batch_sampler") is None and not spreads(loader.call)
+    return module.number(size) == 1
 
 
 def _compares_its_samples(loop: cst.For, module: FileFacts) -> bool:

@@ -24,8 +24,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         forward = gradient.unrecorded if gradient.cut is None and not gradient.by_name else None
         if forward is None or _asks_for_gradient(module, loss.call):
             continue
-        message = f"`{module.code(loss.call)}` raises, as no graph is recorded: take `{module.code(forward)}` out of `no_grad`"
         decision = module.recording.around(forward)
+        together = decision is None and module.tree.home(forward) is module.tree.home(loss.call)
+        if together and module.recording.records(loss.call) is not False:
+            continue  # the callers that switch recording off do not get to the backward pass
+        message = f"`{module.code(loss.call)}` raises, as no graph is recorded: take `{module.code(forward)}` out of `no_grad`"
         related: tuple[tuple[Node, str], ...] = ((forward, "computed here"),)
         if decision is not None and isinstance(decision.node, cst.With):
             related = (

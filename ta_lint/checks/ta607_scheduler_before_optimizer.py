@@ -10,7 +10,7 @@ from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.loops.order import LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, Side, move
-from ta_lint.syntax.tree import Node, argument, dotted
+from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted
 
 KEYWORDS = ("step", ("*sched*", "*lr_*"))
 
@@ -57,7 +57,11 @@ def _step_after(module: FileFacts, schedule: LoopEvent) -> LoopEvent | None:
             return None
         step = next((event for event in path[index:] if _steps(module, event, schedule)), None)
         first = first or step
-    if first is None or _is_sometimes(module, schedule, first, region):
+    if (
+        first is None
+        or not _is_its_own(module, first, schedule)
+        or _is_sometimes(module, schedule, first, region)
+    ):
         return None
     return None if _has_stepped(module, schedule, region) else first
 
@@ -74,12 +78,29 @@ def _region(module: FileFacts, schedule: LoopEvent) -> Region | None:
     return next((loop for loop in loops if module.order.holds(loop, Action.SCHEDULE, Action.STEP)), None)
 
 
+def _scheduled(module: FileFacts, schedule: LoopEvent) -> Node | None:
+    """The optimizer that a scheduler is made for."""
+    made = module.kinds.construction(schedule.subject)
+    return argument(made, "optimizer", 0) if made is not None else None
+
+
+def _is_its_own(module: FileFacts, step: LoopEvent, schedule: LoopEvent) -> bool:
+    """Whether a step is certainly of the optimizer of a scheduler: by its name, or as no other one steps in this class or function."""
+    scheduled = _scheduled(module, schedule)
+    if scheduled is not None and dotted(scheduled) == dotted(step.subject):
+        return True
+    tree, scope = module.tree, module.tree.home(schedule.call)
+    if attribute_of_self(schedule.subject) is not None:
+        scope = tree.enclosing(schedule.call, cst.ClassDef) or scope
+    steps = (event for event in module.order.events(Action.STEP) if tree.contains(scope, event.place))
+    return {dotted(event.subject) for event in steps} <= {dotted(step.subject)}
+
+
 def _steps(module: FileFacts, event: LoopEvent, schedule: LoopEvent) -> bool:
     """Whether an event may step the optimizer of a scheduler."""
     if event.action is not Action.STEP:
         return False
-    made = module.kinds.construction(schedule.subject)
-    scheduled = argument(made, "optimizer", 0) if made is not None else None
+    scheduled = _scheduled(module, schedule)
     if scheduled is None or dotted(scheduled) is None or dotted(event.subject) is None or event.via:
         return True
     return dotted(scheduled) == dotted(event.subject) or not (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.order import Accumulation, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, is_atom, wrap
@@ -21,6 +21,9 @@ AROUND = (
 
 # Names of code that rescales gradients, losses or learning rates.
 _SCALES = regex(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")
+_CLIPS = regex(r"clip_?grad")
+# Hooks that see each gradient before it is used.
+_HOOKS = frozenset({"register_hook", "register_post_accumulate_grad_hook", "register_step_pre_hook"})
 _SUMS = regex(r"reduction\s*=\s*['\"]sum['\"]|size_average\s*=\s*False")
 _OPTIMIZER = regex(r"torch\.optim\.[A-Z]\w+")
 _ADAPTS = regex(r"torch\.optim\.(Ada(m|mW|max|grad|factor)|NAdam|RAdam|RMSprop|Rprop)")
@@ -63,11 +66,58 @@ def _is_divided(module: FileFacts, accumulation: Accumulation) -> bool:
     roots = tree.within(accumulation.count, cst.Name)[:1]
     return (
         any(_SCALES.search(name.value) for name in tree.within(loop, cst.Name))
+        or any(_may_rescale(module, call) for call in tree.within(loop, cst.Call))
+        or any(called_name(call) in _HOOKS for call in tree.all(cst.Call))
         or any(tree.contains(loop, bound.node) for root in roots for bound in module.names.bindings(root))
         or any(_is_rate(module, operation, accumulation) for operation in tree.all(cst.BinaryOperation))
         or any(_is_loss_divided(module, backward, accumulation) for backward in accumulation.backwards)
         or any(_is_loss_a_sum(module, backward, accumulation) for backward in accumulation.backwards)
     )
+
+
+def _may_rescale(module: FileFacts, call: cst.Call) -> bool:
+    """Whether a call gets parameters, and a function of the project changes their gradients, or nobody knows what it does."""
+    if not any(_holds_parameters(module, arg.value) for arg in call.args):
+        return False
+    known = (module.qualified(call.func) or "").startswith(("torch.", "builtins."))
+    if known or _CLIPS.search(called_name(call) or ""):
+        return False
+    function = module.calls.callee(call) or _kept_function(module, call.func)
+    if function is None:
+        return True
+    grads = [node for node in module.tree.within(function, cst.Attribute) if node.attr.value == "grad"]
+    return any(_is_changed(module, grad) for grad in grads)
+
+
+def _holds_parameters(module: FileFacts, given: Node) -> bool:
+    """Whether an argument is the parameters of a model, or the model or optimizer that holds them."""
+    if module.kind(given) in (Kind.MODULE, Kind.OPTIMIZER):
+        function = module.tree.parent[module.tree.parent[given]]
+        return isinstance(function, cst.Call) and _is_of_project(module, function)
+    made = module.kinds.origin(given)
+    names = (called_name(call) for call in module.tree.within(made, cst.Call))
+    return any(name in ("parameters", "named_parameters") for name in names)
+
+
+def _is_of_project(module: FileFacts, call: cst.Call) -> bool:
+    return module.calls.callee(call) is not None or _kept_function(module, call.func) is not None
+
+
+def _kept_function(module: FileFacts, called: Node) -> cst.FunctionDef | None:
+    """The function of the project that a variable or attribute holds: `self.normalise = rescale`."""
+    origins = module.flow.of(called).origins
+    found = {module.calls.function(origin.node) for origin in origins if not origin.path}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_changed(module: FileFacts, grad: Node) -> bool:
+    """Whether a gradient is multiplied, divided or replaced: `p.grad.mul_(factor)`, `p.grad /= count`."""
+    above = module.tree.parent[grad]
+    while isinstance(above, cst.Attribute) and above.attr.value == "data":
+        above = module.tree.parent[above]
+    if isinstance(above, cst.Attribute):
+        return above.attr.value.endswith("_") and above.attr.value != "zero_"
+    return isinstance(above, (cst.AugAssign, cst.AssignTarget, cst.BinaryOperation))
 
 
 def _divides_itself(module: FileFacts, backward: LoopEvent) -> bool:

@@ -32,9 +32,62 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         target = argument(call, "f", 1)
         if spreads(call) or saved is None or target is None or _is_temporary(call, target, module):
             continue
-        for whole in _models(saved, module):
-            message = f"`{module.code(whole)}` is saved whole, so its file loads only with this code: save `state_dict()`"
-            yield Suspicion(whole, message, fix=_state(whole, module))
+        models = _models(saved, module)
+        loads = next(_plain_loads(target, module), None) if models else None
+        for whole in models:
+            code = module.code(whole)
+            if loads is not None:
+                message = (
+                    f"`{code}` is saved whole, and this `torch.load` refuses its file: save `state_dict()`"
+                )
+                yield Suspicion(whole, message, ((loads, "loaded here"),), _state(whole, module))
+            else:
+                message = (
+                    f"`{code}` is saved whole, so its file loads only with this code: save `state_dict()`"
+                )
+                yield Suspicion(whole, message, fix=_state(whole, module), is_note=True)
+
+
+def _plain_loads(target: Node, module: FileFacts) -> Iterator[cst.Call]:
+    """The calls of `torch.load` in the project that read the file with a saved model as torch 2.6 reads files: weights alone."""
+    if module.targets_before(2, 6):
+        return
+    names = _file_names(target, module)
+    roots = [module.tree.root, *(module.names.beside("load") or ())]
+    for facts in (module if root is module.tree.root else module.beside(root) for root in roots):
+        for call in facts.calls_to("torch.load"):
+            source = argument(call, "f", 0)
+            told = argument(call, "weights_only") or argument(call, "pickle_module")
+            if source is None or told is not None or spreads(call) or _reads_state(call, facts):
+                continue
+            same_words = plain(source) == plain(target) and facts is module
+            if same_words or (names and names & _file_names(source, facts)):
+                yield call
+
+
+def _file_names(path: Node, module: FileFacts) -> set[str]:
+    """The names of files, with an extension, in the expression that makes a path: `best.pt` of `os.path.join(folder, "best.pt")`."""
+    parts = [path, *(origin.node for origin in module.flow.of(path).origins)]
+    texts = (
+        module.string(node) or ""
+        for part in parts
+        for node in (part, *module.tree.within(part, cst.SimpleString))
+        if isinstance(node, cst.BaseExpression)
+    )
+    names = (text.replace("\\", "/").rpartition("/")[2] for text in texts)
+    return {name for name in names if "." in name.strip(".")}
+
+
+def _reads_state(call: cst.Call, module: FileFacts) -> bool:
+    """Whether what is loaded goes into `load_state_dict`, so that it is another file, or no model."""
+    above = module.tree.parent[call]
+    loaded = module.tree.parent[above] if isinstance(above, cst.Arg) else None
+    if isinstance(loaded, cst.Call):
+        return called_name(loaded) == "load_state_dict"
+    target = above.targets[0].target if isinstance(above, cst.Assign) else None
+    uses = module.names.mentions(target) if isinstance(target, cst.Name) else []
+    around = (module.tree.parent[module.tree.parent[use]] for use in uses)
+    return any(isinstance(one, cst.Call) and called_name(one) == "load_state_dict" for one in around)
 
 
 def _models(saved: Node, module: FileFacts) -> list[Node]:

@@ -133,8 +133,21 @@ def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterat
                 f"training resumes without the state of the {role} `{name}`: save it in this checkpoint too"
             )
             related = ((loaded.call, "loaded here"), (call, "made here"))
-            yield Suspicion(saved.node, message, related)
+            is_note = _keeps_its_rate(call, keys) or _is_left_out_on_purpose(word, saved.node, module)
+            yield Suspicion(saved.node, message, related, is_note=is_note, needs=(loaded.call,))
             return
+
+
+def _keeps_its_rate(scheduler: cst.Call, keys: str) -> bool:
+    """Whether a scheduler loses its patience alone, as the state of the optimizer holds the learning rate."""
+    return called_name(scheduler) == "ReduceLROnPlateau" and "opt" in keys
+
+
+def _is_left_out_on_purpose(word: str, saved: Node, module: FileFacts) -> bool:
+    """Whether a comment stands for the state in the code that saves the others."""
+    first, _, last, _ = module.places.span(saved)
+    lines = module.source.text.splitlines()[first - 1 : last]
+    return any(word in line.partition("#")[2].lower() for line in lines)
 
 
 def _scheduler_left_out(
@@ -152,7 +165,9 @@ def _scheduler_left_out(
             assert isinstance(step.func, cst.Attribute)
             name = module.code(step.func.value)
             message = f"training resumes without the state of the scheduler `{name}`: save it in this checkpoint too"
-            yield Suspicion(one.node, message, ((loaded.call, "loaded here"), (step, "stepped here")))
+            related = ((loaded.call, "loaded here"), (step, "stepped here"))
+            # a scheduler that gets a metric lowers the rate, which the optimizer keeps
+            yield Suspicion(one.node, message, related, is_note=bool(step.args), needs=(loaded.call,))
 
 
 def _keeps_scheduler(module: FileFacts) -> bool:
@@ -240,7 +255,8 @@ def _model_alone(module: FileFacts) -> Iterator[Suspicion]:
         save = saved.get(bare(load.func.value) or "") if read else None
         if save is not None and optimizer is not None and _goes_on_beside(load, module):
             message = f"training resumes without the state of the optimizer `{called_name(optimizer)}`: save it in this checkpoint too"
-            yield Suspicion(save, message, ((load, "loaded here"), (optimizer, "made here")))
+            related = ((load, "loaded here"), (optimizer, "made here"))
+            yield Suspicion(save, message, related, needs=(load,))
             return
 
 

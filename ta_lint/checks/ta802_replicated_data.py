@@ -11,13 +11,13 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.torch.preparing import PrepareCall, Preparer
 from ta_lint.facts.torch.wrappers import ParallelWrapper
 from ta_lint.facts.values.calls import called_name
-from ta_lint.facts.values.loaders import LoaderCall
+from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, is_name
 
 # What splits data among ranks, and lines that seed the ranks differently.
 _SPLITS = regex(r"\w*Distributed\w*Sampler\w*|split_dataset_by_node|split_by_node|dataset_from_shards")
-_SEEDS = regex(r"seed\w*\W[^\n]*rank")
+_SEEDS = regex(r"seed\w*\W[^\n]*rank", re.IGNORECASE)
 KEYWORDS = ("DataLoader",)
 AROUND = (
     ("DistributedDataParallel", "*prepare*", "setup"),
@@ -42,8 +42,47 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             ]
             wrapped = next((call for found in passes for call in _wrapping(module, found.loop)), None)
             if wrapped is not None:
-                message = "every rank trains on all samples of this loader: give it a `DistributedSampler`"
-                yield Suspicion(loader.call, message, related=((wrapped, "the ranks replicate a model"),))
+                seeded = [root for root in _roots(passes, module) if _seeds(root, module)]
+                if seeded and _may_be_drawn(loader, module):
+                    continue
+                own_order = bool(seeded) and _shuffles(loader, module)
+                trains = "goes over all samples, in its own order," if own_order else "trains on all samples"
+                message = f"every rank {trains} of this loader: give it a `DistributedSampler`"
+                related = ((wrapped, "the ranks replicate a model"),)
+                yield Suspicion(loader.call, message, related, is_note=own_order)
+
+
+def _roots(passes: list[LoaderLoop], module: FileFacts) -> list[cst.Module]:
+    """This file, and those of the loops over a loader."""
+    return list(dict.fromkeys([module.tree.root, *(module.tree.root_of(found.loop) for found in passes)]))
+
+
+def _seeds(root: cst.Module, module: FileFacts) -> bool:
+    """Whether a file seeds the ranks differently."""
+    return _SEEDS.search(module.parsed(root).source.text) is not None
+
+
+def _may_be_drawn(loader: LoaderCall, module: FileFacts) -> bool:
+    """Whether each rank may draw its own samples, as the ranks are seeded differently before: `TensorDataset(torch.randn(8, 4))`."""
+    given = loader.given("dataset")
+    for dataset in module.loaders.alternatives(given) if given is not None else ():
+        made = module.loaders.samples(dataset)
+        tree, home = module.tree, module.tree.home(made)
+        seeding = [call for call in tree.own(home, cst.Call) if _SEEDS.search(plain(call))]
+        if seeding and all(tree.before(made, call) for call in seeding):
+            continue
+        parts = [made, *(module.kinds.origin(arg.value) for arg in getattr(made, "args", ()))]
+        klass = module.classes.local(made.func) if isinstance(made, cst.Call) else None
+        parts += [klass] if klass is not None else []
+        is_of_tensors = isinstance(made, cst.Call) and called_name(made) == "TensorDataset"
+        if is_of_tensors or any("rand" in plain(part) for part in parts):
+            return True
+    return False
+
+
+def _shuffles(loader: LoaderCall, module: FileFacts) -> bool:
+    shuffle = loader.given("shuffle")
+    return shuffle is not None and module.boolean(shuffle) is True
 
 
 def _left_unprepared(module: FileFacts) -> Iterator[Suspicion]:
@@ -92,13 +131,8 @@ def _may_be_prepared(loader: LoaderCall, module: FileFacts) -> bool:
 
 
 def _splits(root: cst.Module, module: FileFacts) -> bool:
-    """Whether a file splits its data among ranks, or seeds them differently.
-
-    An import does not, nor does a sampler that no loader gets.
-    """
+    """Whether a file splits its data among ranks. An import does not, nor does a sampler that no loader gets."""
     text = module.parsed(root).source.text
-    if _SEEDS.search(text):
-        return True
     return _SPLITS.search(text) is not None and any(
         _SPLITS.fullmatch(name.value)
         and module.tree.enclosing(name, cst.Import, cst.ImportFrom) is None
@@ -138,8 +172,7 @@ def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:
     datasets = module.loaders.alternatives(given) if given is not None else []
     if not datasets or _RANK.search(plain(loader.call)):
         return False
-    shuffle = loader.given("shuffle")
-    shuffles = shuffle is not None and module.boolean(shuffle) is True
+    shuffles = _shuffles(loader, module)
     return all(_is_whole(module.loaders.samples(dataset), shuffles, module) for dataset in datasets)
 
 

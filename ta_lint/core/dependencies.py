@@ -21,9 +21,10 @@ _LISTS = (
     "requirements",
     r"[\w.-]*requirements[\w.-]*\.txt",
     r"[\w.-]*(?:env|conda)[\w.-]*\.ya?ml",
-    "README.md",
+    r"(?i:readme(?:[_-][\w-]+)?(?:\.(?:md|rst|txt))?)",
 )
 _LISTED_IN = regex("|".join(_LISTS))
+_README = regex(_LISTS[-1])
 _LONGEST_LIST = 1 << 16  # bytes
 
 # How a requirement of torch is written in them; conda's files are not read for it.
@@ -37,11 +38,21 @@ _TORCH = {
 # A command of a README that installs: `pip install transformers==4.43.4 accelerate`.
 _INSTALLS = r"(?m)\b(?:pip3?|conda|mamba)[ \t]+(?:-\S+[ \t]+)*install[ \t]+(.*)$"
 
-# A requirement with its bounds, as pip and conda write it, and releases that rules speak of: one of them has to be allowed.
+# A release that a README names: `transformers==4.28.1` anywhere, and in a list or table `- Transformers 4.28.1`,
+# `| transformers | v4.28.1 |`. One that later ones follow is no pin: `transformers 4.28+`.
+_PIN = (
+    r"(?im)(?:(?<![\w./-]){name}[ \t]*==[ \t]*|"
+    r"^[ \t]*+(?:[-*+>|]|\d+\.)?[ \t`*_\[]*+(?:hugging ?face[ -])?{name}[`*_\]]*+[ \t|:(=]*+(?:version)?[ \t`]*+v?)"
+    r"(\d+\.\d+(?:\.\d+)*)(?![\w.+]|[ \t`]*(?:\+|<|>|~|-|or\b|and\b|to\b))"
+)
+
+# A requirement with its bounds, as pip and conda write it, and releases that rules speak of: one of them has to be allowed, or a
+# later one than the first.
 _BOUNDS = r"(?<![\w.-]){name}(?:\[[\w, -]*\])?[ \t]*([<>=~!][^#;\"'\n]*)"
+_LIGHTNING = "(?:pytorch[-_ ])?lightning"
 _RELEASES = {
     "lightning": (
-        regex(_BOUNDS.format(name="(?:pytorch[-_])?lightning")),
+        regex(_BOUNDS.format(name=_LIGHTNING)),
         ("2.0.0", "2.1.0", "2.2.0", "2.4.0", "2.6.0", "2.99.0"),
     ),
     "transformers": (
@@ -85,7 +96,7 @@ def _lists(directory: str) -> Iterator[tuple[str, str]]:
         if name == "requirements":
             yield from _lists_in(path)
         elif (text := _read(path)) is not None:
-            yield name, _installed(text) if name.endswith(".md") else text
+            yield name, _installed(text) if _README.fullmatch(name) else text
 
 
 def _lists_in(folder: str) -> Iterator[tuple[str, str]]:
@@ -107,8 +118,10 @@ def _read(path: str) -> str | None:
 
 
 def _installed(readme: str) -> str:
-    """What the commands of a README install, one a line."""
-    words = (word.strip("`'\"") for command in re.findall(_INSTALLS, readme) for word in command.split())
+    """What the commands of a README install, one a line, and the releases that it names."""
+    words = [word.strip("`'\"") for command in re.findall(_INSTALLS, readme) for word in command.split()]
+    for name, spelled in (("lightning", _LIGHTNING), ("transformers", "transformers")):
+        words += [f"{name}=={release}" for release in re.findall(_PIN.format(name=spelled), readme)]
     return "\n".join(words)
 
 
@@ -200,10 +213,15 @@ def _of_poetry(listed: Tables) -> Iterator[str]:
 def _allows(bound: str, releases: Iterable[str]) -> bool:
     """Whether a bound, such as `>=1.5,<2`, allows one of the releases; one that cannot be read does."""
     from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
+    oldest, *_ = releases = list(releases)
     text = re.sub(r"^=(?!=)", "==", bound.strip().rstrip(","))  # as conda writes it
     try:
         allowed = SpecifierSet(text)
+        exact = [each.version for each in allowed if each.operator == "==" and "*" not in each.version]
+        if exact:
+            return all(Version(version) >= Version(oldest) for version in exact)
         return any(allowed.contains(version) for version in releases)
     except ValueError:  # not a specifier, or one with a number that Python does not read
         return True

@@ -10,6 +10,7 @@ __all__ = [
     "Cell",
     "Finding",
     "Fix",
+    "Holder",
     "Related",
     "Severity",
     "Site",
@@ -60,6 +61,21 @@ class Suppression:
 
     in_source: bool
     justification: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A function or class around a finding that nothing in its file runs.
+
+    It runs if code elsewhere has one of `names`. `public` says that the name of it, and of what it is in, begins with no underscore;
+    `in_script` that its file does something when it runs.
+    """
+
+    name: str
+    site: Site
+    names: tuple[str, ...]
+    public: bool
+    in_script: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +139,8 @@ class Finding:
     baselined: bool = False
     verdict: Verdict | None = None
     """None as long as no run has looked."""
+    held_by: tuple[Holder, ...] = ()
+    """The definitions around it that may be unused: see `project.reach`."""
 
     @property
     def counts(self) -> bool:

@@ -73,7 +73,9 @@ class Notebook:
         if fix is not None:
             fix = replace(fix, edits=tuple(map(self._edit_in_cell, fix.edits)))
         related = tuple(replace(other, site=self._site_in_cell(other.site)) for other in finding.related)
-        return replace(finding, site=self._site_in_cell(finding.site), related=related, fix=fix)
+        held_by = tuple(replace(one, site=self._site_in_cell(one.site)) for one in finding.held_by)
+        site = self._site_in_cell(finding.site)
+        return replace(finding, site=site, related=related, fix=fix, held_by=held_by)
 
     def _site_in_cell(self, site: Site) -> Site:
         cell = self._cell_at(site.line)

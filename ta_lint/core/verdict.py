@@ -137,6 +137,7 @@ def _related(finding: Finding) -> set[str]:
 
 
 def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
+    """A suspicion with what a run measured, and the graver severity: what the linter takes for unused has run."""
     first = evidence[0]
     places = [
         Related(other.site, f"{_MEASURED_HERE}: {other.message}", _statement(other))
@@ -147,6 +148,7 @@ def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
     refuted_before = mark is not None and mark.justification.startswith(_REFUTED_BY_A_RUN)
     return replace(
         suspicion,
+        severity=max((suspicion, *evidence), key=lambda finding: finding.severity.rank).severity,
         observer=BOTH,
         verdict=Verdict.CONFIRMED,
         suppression=None if refuted_before else mark,

@@ -80,7 +80,7 @@ class Suspicion:
     """A check's result: the node to report, and the problem.
 
     `related` are further nodes with an explanation each; `fix` is the correction, if it is certain. `is_note` says that this one is
-    of severity note, whatever the rule's is.
+    of severity note, whatever the rule's is; it also is if nothing runs one of the nodes that it `needs`.
     """
 
     node: Node
@@ -88,6 +88,7 @@ class Suspicion:
     related: tuple[tuple[Node, str], ...] = ()
     fix: ProposedFix | None = None
     is_note: bool = False
+    needs: tuple[Node, ...] = ()
 
 
 class FileFacts:

@@ -121,6 +121,10 @@ class Layout:
         sources = [os.path.join(place, "src") for place in outside if self._has(place, "src")]
         return [*outside, *sources, *(place for place in above if place not in outside)]
 
+    def outermost(self, path: str) -> str:
+        """The outermost folder of the project of a file."""
+        return self._up_to_the_root(os.path.dirname(path))[-1]
+
     def _up_to_the_root(self, folder: str) -> list[str]:
         """A folder and those above it, up to the root of the project; only the one above if no root is in sight."""
         found = [folder]

@@ -407,6 +407,20 @@ class Tree:
             for here, there in (ways, reversed(ways))
         )
 
+    def conditions(self, node: Node) -> dict[str, bool]:
+        """The variables that have to be true, or false, for a node to be reached in its function: `if training:`."""
+        found: dict[str, bool] = {}
+        for above in self.ancestors(node):
+            if isinstance(above, cst.FunctionDef):
+                break
+            if isinstance(above, (cst.If, cst.IfExp)) and not self.contains(above.test, node):
+                test, outcome = above.test, self.contains(above.body, node)
+                while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+                    test, outcome = test.expression, not outcome
+                if (variable := dotted(test)) is not None:
+                    found.setdefault(variable, outcome)
+        return found
+
     def block(self, node: Node) -> Node:
         """The statement list that contains the statement of `node`."""
         for above in self.ancestors(self.statement(node)):

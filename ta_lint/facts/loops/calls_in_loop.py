@@ -275,10 +275,10 @@ class CallsInLoop:
         """The calls of a function from outside it."""
         return [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
 
-    def loops_over(self, calls: Iterable[cst.Call]) -> list[Loop]:
-        """The loops of the project that run one of these calls, in their own code or through functions, the inner ones first."""
+    def loops_over(self, places: Iterable[Node]) -> list[Loop]:
+        """The loops of the project that run one of these places, in their own code or through functions, the inner ones first."""
         found: dict[Loop, None] = {}
-        pending: list[Node] = list(calls)
+        pending = list(places)
         reached: set[Node] = set()
         while pending:
             place = pending.pop()

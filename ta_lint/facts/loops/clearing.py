@@ -15,6 +15,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
+from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted
 
 # Names that clear gradients on any receiver: `zero_grad`, `zero_grad_buffer`, `first_step(zero_grad=True)`, `_foreach_zero_`.
@@ -49,7 +50,8 @@ _QUIET = regex(
 # Names of what runs code of somebody else at each step.
 _CALLBACK = regex(r"callback|hook", re.IGNORECASE)
 
-_ORDERINGS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual}
+# Of a threshold: 1 if it holds from some value of its left side on, -1 if up to some value.
+_DIRECTIONS = {cst.GreaterThan: 1, cst.GreaterThanEqual: 1, cst.LessThan: -1, cst.LessThanEqual: -1}
 
 
 class Clearing(StrEnum):
@@ -174,18 +176,74 @@ class Clearings:
             both = above.orelse is not None and all(
                 any(tree.contains(branch, step) for step in steps) for branch in (above.body, above.orelse)
             )
-            if not both and not self._recurs(above.test) and self._loops.changes(above.test, region):
+            outcome = tree.contains(above.body, node)
+            recurs = self._recurs(above.test, region, outcome)
+            if not both and not recurs and self._loops.changes(above.test, region):
                 return True
         return False
 
-    def _recurs(self, test: Node) -> bool:
-        """Whether a condition, or the one behind its name, holds again and again."""
+    def _recurs(self, test: Node, region: Region, outcome: bool) -> bool:
+        """Whether a condition, or the one behind its name, has an outcome again and again."""
         if isinstance(test, cst.BooleanOperation):
-            return self._recurs(test.left) or self._recurs(test.right)
+            sides = (test.left, test.right)
+            return any(self._recurs(side, region, outcome) for side in sides)
         if isinstance(test, cst.UnaryOperation):
-            return self._recurs(test.expression)
+            return self._recurs(test.expression, region, not outcome)
         origin = self._kinds.origin(test) if isinstance(test, cst.Name) else test
+        if isinstance(origin, cst.Comparison) and self._holds_in_last_pass(origin, region) is outcome:
+            return False
         return self._holds_again(origin)
+
+    def _holds_in_last_pass(self, test: cst.Comparison, region: Region) -> bool | None:
+        """Whether a threshold holds in the last pass of a loop alone: `start + size >= len(x)` in `for start in range(0, len(x), size)`.
+
+        False if it holds in all others, None for any other test.
+        """
+        rising = len(test.comparisons) == 1 and _DIRECTIONS.get(type(test.comparisons[0].operator))
+        if not rising or not isinstance(region, LOOPS):
+            return None
+        left, right = test.left, test.comparisons[0].comparator
+        ends = self._ends(region)
+        if isinstance(region, cst.While):  # `while start < count:`, and later `if start >= count:`
+            for one, other, above in ((left, right, rising > 0), (right, left, rising < 0)):
+                if plain(one) in ends and self._is_end(other, ends):
+                    return above
+            return None
+        for side, bound, above in ((left, right, rising > 0), (right, left, rising < 0)):
+            counts = self._kinds.origin(side) if isinstance(side, cst.Name) else side
+            if not self._tree.within(counts, cst.BinaryOperation):
+                continue  # `start >= end` would never hold
+            counters = {dotted(name) for name in self._tree.within(region.target, cst.Name)}
+            names = {dotted(name): name for name in self._tree.within(counts, cst.Name)}
+            if not counters & names.keys():
+                continue
+            if self._is_end(bound, ends):
+                return above
+            parts = self._tree.within(counts, cst.BinaryOperation)
+            if any(isinstance(o.operator, cst.Subtract) and self._is_end(o.left, ends) for o in parts):
+                return not above  # `len(x) - start <= size`
+        return None
+
+    def _ends(self, loop: cst.For | cst.While) -> set[str]:
+        """The numbers up to which a loop counts, as they are written."""
+        if isinstance(loop, cst.While):
+            test = loop.test
+            sides = (
+                [test.left, *(t.comparator for t in test.comparisons)]
+                if isinstance(test, cst.Comparison)
+                else []
+            )
+            return {plain(side) for side in sides}
+        given = loop.iter
+        if not isinstance(given, cst.Call) or not given.args:
+            return set()
+        if called_name(given) in ("range", "trange"):
+            stop = given.args[min(1, len(given.args) - 1)].value
+            return {plain(stop), plain(self._kinds.origin(stop))}
+        return {f"len({plain(given.args[0].value)})"} if called_name(given) == "enumerate" else set()
+
+    def _is_end(self, node: Node, ends: set[str]) -> bool:
+        return plain(node) in ends or plain(self._kinds.origin(node)) in ends
 
     def _holds_again(self, test: Node) -> bool:
         tree = self._tree
@@ -196,7 +254,7 @@ class Clearings:
             isinstance(operation.operator, cst.Subtract) and isinstance(operation.right, cst.Integer)
             for operation in tree.within(test, cst.BinaryOperation)
         )
-        threshold = bool(comparisons & _ORDERINGS) and not to_the_end
+        threshold = bool(comparisons & _DIRECTIONS.keys()) and not to_the_end
         calls = {called_name(call) for call in tree.within(test, cst.Call)}
         return cst.Modulo in operators or threshold or bool(calls & {"isnan", "isfinite", "isinf"})
 

@@ -14,7 +14,7 @@ from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
-from ta_lint.facts.values.differentiation import differentiation
+from ta_lint.facts.values.differentiation import differentiation, is_integer
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
@@ -33,10 +33,6 @@ _DETACHING_CALLS = regex(
     r"torch\.(tensor|(cuda\.)?\w*Tensor|autograd\.Variable|from_numpy|detach)|"
     r"builtins\.(float|int)|numpy\..*"
 )
-
-
-# The second result of these is an index.
-_INDEXED = frozenset("cummax cummin kthvalue max median min mode sort topk".split())
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 _COMPARISONS = {
     cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual
@@ -282,7 +278,7 @@ class GradientFlow:
             return True
         klass = self._classes.local(made.func)
         if klass is not None and any(
-            name.value in _CUTTING_WORDS or name.value in differentiation().cuts.stepping
+            name.value in _CUTTING_WORDS or name.value in differentiation().steps
             for name in self._tree.within(klass, cst.Name)
         ):
             return False
@@ -379,7 +375,7 @@ class _Walk:
         found = self._made(origin.node, origin.frame)
         if not origin.path:
             return found
-        if origin.path[0] in (1, "indices") and _returns_indices(origin.node):
+        if is_integer(origin, self._names):
             return self._cut(origin.node, found, steps=True)
         if set(origin.path) & _SIZES:
             return _NONE
@@ -577,7 +573,7 @@ class _Walk:
         if last in differentiation().losses.of_classes:
             arguments = arguments[:1]
         found = self._together(arguments, frame)
-        return self._cut(call, found, steps=True) if last in differentiation().cuts.stepping else found
+        return self._cut(call, found, steps=True) if last in differentiation().steps else found
 
     def _method(self, call: cst.Call, receiver: Node, name: str, frame: Frame | None) -> Gradient | None:
         """The gradient of what a method of a tensor or a collection returns; None for any other call."""
@@ -588,7 +584,10 @@ class _Walk:
         if name in _COLLECTIONS:
             return self.of(receiver, frame)
         methods, cuts = differentiation().methods, differentiation().cuts
-        known = name in cuts.detaching | cuts.stepping | differentiation().keeps or name == "requires_grad_"
+        known = (
+            name in cuts.detaching | differentiation().steps | differentiation().keeps
+            or name == "requires_grad_"
+        )
         of_tensor = self._kinds.kind(receiver) in (None, Kind.TENSOR, Kind.PARAMETER)
         if not known or not of_tensor or is_name(receiver, "self"):
             return None
@@ -597,7 +596,8 @@ class _Walk:
         found = self._together([receiver, *(_operands(call) if name in methods.of_several else ())], frame)
         if name in cuts.detaching:
             return self._cut(call, found)
-        return self._cut(call, found, steps=True) if name in cuts.stepping else found
+        steps = name in differentiation().steps or is_integer(Origin(call), self._names)
+        return self._cut(call, found, steps=True) if steps else found
 
     def _callable(self, call: cst.Call, frame: Frame | None) -> Gradient:
         """A call of a criterion, a module, or a function of this file."""
@@ -655,11 +655,6 @@ def _calls(frame: Frame | None) -> Iterator[cst.Call]:
     while frame is not None:
         yield frame.call
         frame = frame.outer
-
-
-def _returns_indices(node: Node) -> bool:
-    """Whether the second of the values that a call returns is an index: `x.max(1)`."""
-    return isinstance(node, cst.Call) and called_name(node) in _INDEXED and len(node.args) > 0
 
 
 def _is_setting(variable: Node) -> bool:

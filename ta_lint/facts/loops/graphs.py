@@ -10,7 +10,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.loops.loops import Region, is_backward
 from ta_lint.facts.values.calls import called_name
-from ta_lint.facts.values.differentiation import differentiation
+from ta_lint.facts.values.differentiation import differentiation, is_integer
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
@@ -264,13 +264,26 @@ class Graphs:
             if any(self._is_detached(origin) for origin in whole):
                 continue
             carried = [origin for origin in self._carried(whole) if self._is_of_pass(origin, region)]
-            met = [(found, origin) for found in passes for origin in carried if _meets(origin, found.freed)]
-            if met:
+            met = [
+                (found, origin)
+                for found in passes
+                if not self._excludes(found.call, operand)
+                for origin in carried
+                if _meets(origin, found.freed)
+            ]
+            if met and not any(map(self._recording.never_records, whole)):
                 is_tensor = whole == self._flow.of(operand, (), frame).origins and not any(
                     _contains(origin, found.freed) for found, origin in met
                 )
                 return Held(operand, tuple(dict.fromkeys(found.backward for found, _ in met)), is_tensor)
         return None
+
+    def _excludes(self, call: Node, operand: Node) -> bool:
+        """Whether a value is only used where a backward pass has not run: equal conditions have equal outcomes."""
+        if self._tree.apart(call, operand):
+            return True
+        runs, used = self._tree.conditions(call), self._tree.conditions(operand)
+        return any(used.get(test, outcome) != outcome for test, outcome in runs.items())
 
     # -- outputs of the model that a pass trains --------------------------------------------------------------
 
@@ -284,7 +297,7 @@ class Graphs:
         is_averaged = any(called_name(call) in _AVERAGES for call in self._tree.within(value, cst.Call))
         for operand in operands(value):
             carried = list(self._carried(self._flow.of(operand, (), frame).origins))
-            if any(self._is_detached(one) or self._recording.records(one.node) is False for one in carried):
+            if any(self._is_detached(one) or self._recording.never_records(one) for one in carried):
                 continue
             calls = [one.node for one in carried if isinstance(one.node, cst.Call)]
             has_mean = is_averaged or any(called_name(call) in _AVERAGES for call in calls)
@@ -357,6 +370,8 @@ class Graphs:
         while pending:
             origin, depth = pending.pop()
             if origin in seen or depth > _DEPTH or is_name(origin.node, "None"):
+                continue
+            if is_integer(origin, self._names):
                 continue
             seen.add(origin)
             yield origin

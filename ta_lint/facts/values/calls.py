@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self
+from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self, is_name
 
 # If this file defines methods, a variable by one of these names is taken for the object that has them.
 _OWNERS = ("trainer", "agent")
@@ -36,6 +36,7 @@ class Calls:
         self._functions: dict[cst.Module, dict[str, list[cst.FunctionDef]]] = {}  # of each file, by name
         self._following: set[cst.Param] = set()
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
+        self._possible: dict[cst.FunctionDef, list[Node]] = {}
         self._calls_of: dict[cst.Module, dict[str, list[cst.Call]]] = {}  # of each file, by name
 
     def functions(self, name: str, root: cst.Module | None = None) -> list[cst.FunctionDef]:
@@ -80,6 +81,38 @@ class Calls:
                 return found
             self._sites[function] = found
         return self._sites[function]
+
+    def possible_sites(self, function: cst.FunctionDef) -> list[Node]:
+        """The places that may run a function, though that is not certain: calls of a method of its name by an object of unknown
+        class, in all files of its programs, and mentions that hand the function on, as `model.apply(initialise)` does.
+        """
+        if function not in self._possible:
+            name = function.name.value
+            files = dict.fromkeys([self._tree.root_of(function), self._tree.root])
+            if isinstance(self._tree.home(function), cst.ClassDef):
+                files |= dict.fromkeys(self._names.beside(f".{name}(", around=function) or [])
+                calls = [call for file in files for call in self._named(file, name)]
+                found: list[Node] = [call for call in calls if self._may_run(call, function)]
+            else:
+                files |= dict.fromkeys(
+                    self._names.importers(function) if self._tree.is_at_top(function) else []
+                )
+                found = [
+                    arg.value
+                    for file in files
+                    for arg in self._tree.within(file, cst.Arg)
+                    if is_name(arg.value, name) and self.function(arg.value) is function
+                ]
+            self._possible[function] = found
+        return self._possible[function]
+
+    def _may_run(self, call: cst.Call, method: cst.FunctionDef) -> bool:
+        """Whether a call by the name of a method may run it, as nothing tells the class of its object."""
+        if not isinstance(call.func, cst.Attribute) or self.runs(call, method):
+            return False
+        receiver = call.func.value
+        is_known = is_name(receiver, "self") or is_name(receiver, "cls") or self._names.qualified(receiver)
+        return not is_known and self._construction(receiver) is None and self._class_of(receiver) is None
 
     def _sites_of_lambda(self, function: cst.Lambda) -> list[cst.Call]:
         """The calls of a lambda by the one name, or attribute of `self`, that it is assigned to."""
@@ -244,6 +277,19 @@ class Calls:
                 return None
             found.append(value)
         return found or None
+
+    def rules_out(self, call: cst.Call, function: cst.FunctionDef, node: Node) -> bool:
+        """Whether a node of a function does not run in a call that sets a condition around it: `run(model, training=False)`."""
+        conditions = self._tree.conditions(node)
+        if not conditions or any(arg.star for arg in call.args):
+            return False
+        given = self.arguments(call, function)
+        params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+        values = {param.name.value: given.get(param, param.default) for param in params}
+        return any(
+            is_name(values.get(setting), "False" if outcome else "True")
+            for setting, outcome in conditions.items()
+        )
 
     def arguments(self, call: cst.Call, function: cst.FunctionDef) -> dict[cst.Param, cst.BaseExpression]:
         """What a call gives to the parameters of the function that it runs, without those whose argument is unknown."""

@@ -128,7 +128,8 @@ class ValueFlow:
         if isinstance(node, (cst.NamedExpr, cst.Await)):
             return self._of(node.value if isinstance(node, cst.NamedExpr) else node.expression, path, frame)
         if isinstance(node, cst.IfExp):
-            return self._of(node.body, path, frame).join(self._of(node.orelse, path, frame))
+            ways = [way for way in (node.body, node.orelse) if not self._is_ruled_out(way, frame)]
+            return joined(self._of(way, path, frame) for way in ways)
         if isinstance(node, cst.BooleanOperation):
             return self._of(node.left, path, frame).join(self._of(node.right, path, frame))
         if isinstance(node, cst.Param):
@@ -136,6 +137,12 @@ class ValueFlow:
         if path and (found := self._element(node, path, frame)) is not None:
             return found
         return _itself(node, path, frame)
+
+    def _is_ruled_out(self, way: Node, frame: Frame | None) -> bool:
+        """Whether the call of a frame sets the condition for a way so that it is not taken."""
+        if frame is None or not isinstance(frame.function, cst.FunctionDef):
+            return False
+        return self._kinds.calls.rules_out(frame.call, frame.function, way)
 
     # -- elements of containers in the source -----------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts.values.calls import Calls, called_name
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.value import Origin
 from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
 _CALLERS_DEEP = 3
@@ -59,13 +60,13 @@ class Recording:
         self._tree = tree
         self._names = names
         self._calls = calls
-        self._called: dict[tuple[Node, int], bool | None] = {}
+        self._called: dict[tuple[Node, int, tuple[cst.Call, ...]], bool | None] = {}
         self._switching: dict[cst.Module, bool] = {}
 
     def records(self, node: Node, depth: int = _CALLERS_DEEP) -> bool | None:
-        """Whether autograd records the computation of a node; None if this file does not show it.
+        """Whether autograd records the computation of a node; None if the project does not show it.
 
-        A function without callers in this file records, unless it turns recording off itself.
+        A function without callers in the project records, unless it turns recording off itself, or code that does may call it.
         """
         if any(map(self._switches, self.files_around(node))):
             return None
@@ -77,11 +78,32 @@ class Recording:
             return None
         if not isinstance(function, cst.FunctionDef) or depth == 0:
             return True
-        if (function, depth) not in self._called:
-            sites = [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
-            found = {self.records(site, depth - 1) for site in sites}
-            self._called[function, depth] = found.pop() if len(found) == 1 else None if found else True
-        return self._called[function, depth]
+        sites = [
+            site
+            for site in self._calls.sites(function)
+            if not self._tree.contains(function, site) and not self._calls.rules_out(site, function, node)
+        ]
+        key = function, depth, tuple(sites)
+        if key not in self._called:
+            self._called[key] = self._in_calls(function, sites, depth - 1)
+        return self._called[key]
+
+    def _in_calls(self, function: cst.FunctionDef, sites: list[cst.Call], depth: int) -> bool | None:
+        """Whether autograd records a function in these calls of it, and at the places that may call it."""
+        found = {self.records(site, depth) for site in sites}
+        if not found <= {True}:
+            return found.pop() if len(found) == 1 else None
+        possible = self._calls.possible_sites(function)
+        return None if any(self.records(place, depth) is False for place in possible) else True
+
+    def never_records(self, origin: Origin) -> bool:
+        """Whether a value is certainly made where autograd does not record: there, or around the calls that lead there."""
+        node, frame = origin.node, origin.frame
+        while frame is not None:
+            if (inner := self.around(node)) is not None:
+                return inner.records is False
+            node, frame = frame.call, frame.outer
+        return self.records(node) is False
 
     def files_around(self, node: Node) -> list[cst.Module]:
         """The file of a node, and those that import the function that it is in."""
