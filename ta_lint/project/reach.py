@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ta_lint.core.catalogue import rule_of
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding, Holder, Related, Severity
+from ta_lint.core.reading import read
 from ta_lint.project.layout import PACKAGE
 
 if TYPE_CHECKING:
@@ -122,14 +124,12 @@ def _reason(holder: Holder) -> Related:
 
 
 def _read(path: str) -> bytes:
+    code = path.endswith((".py", ".ipynb"))
     try:
-        size = os.stat(path).st_size if os.path.isfile(path) else 0
-        if size == 0 or (size > _LARGEST and not path.endswith((".py", ".ipynb"))):
-            return b""
-        with open(path, "rb") as stream:
-            return stream.read()
-    except OSError:
+        data = read(path, None if code else _LARGEST + 1)
+    except Unreadable:
         return b""
+    return data if code or len(data) <= _LARGEST else b""
 
 
 def _uses(path: str, data: bytes, name: str, word: re.Pattern[bytes]) -> bool:
