@@ -29,7 +29,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from ta_runtime.facts import Refutation, Suspicion
+from ta_runtime.facts import Said
 
 FACTS = (
     "model",
@@ -51,7 +51,7 @@ class Check:
 
     rule: str
     fact: str
-    function: Callable[[Any], Iterator[Suspicion | Refutation]]
+    function: Callable[[Any], Iterator[Said]]
     of_structure: bool = False
 
 

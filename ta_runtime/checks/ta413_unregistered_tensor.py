@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Attribute, Refutation, Run, Suspicion
+from ta_runtime.facts import Attribute, Refutation, Run, Said, Suspicion, Unobserved
 
 LOOKS = 2
 """Thorough steps at which a tensor is looked at before anything is said: something may write to it in each."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for attribute in run.attributes:
         if (
             attribute.registered
@@ -20,7 +20,15 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if (harm := _harm(attribute)) is not None:
             yield Suspicion(attribute.place, f"`self.{attribute.name}` {harm}", _numbers(attribute))
         elif attribute.is_plain:
-            yield Refutation(attribute.place, _numbers(attribute))
+            if run.machine.accelerator is None:
+                yield Unobserved(
+                    attribute.place, "the run has no accelerator to which a model could be moved"
+                )
+                continue
+            because = (
+                f"`self.{attribute.name}` was on the model's device and unchanged in {attribute.looks} looks"
+            )
+            yield Refutation(attribute.place, because, _numbers(attribute))
 
 
 def _harm(attribute: Attribute) -> str | None:

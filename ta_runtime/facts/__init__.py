@@ -73,7 +73,7 @@ from ta_runtime.facts.step import (
     Step,
     Update,
 )
-from ta_runtime.facts.suspicion import Refutation, Suspicion
+from ta_runtime.facts.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
@@ -156,6 +156,7 @@ __all__ = [
     "RewardSpread",
     "Rows",
     "Run",
+    "Said",
     "SampleHashes",
     "Samples",
     "Saved",
@@ -165,6 +166,7 @@ __all__ = [
     "Scores",
     "Seeding",
     "Seeds",
+    "Sight",
     "SlowAverage",
     "Softmax",
     "SpecialTokens",
@@ -183,6 +185,7 @@ __all__ = [
     "TorchMetric",
     "Underflow",
     "Unmoved",
+    "Unobserved",
     "Update",
     "Value",
     "Violation",
