@@ -64,7 +64,8 @@ def run(*findings: Finding, source: str = SOURCE) -> list[Finding]:
 
 
 def log(path: Path, findings: list[Finding], refuted: list[Finding] = []) -> Path:  # noqa: B006
-    path.write_text(sarif_log(findings, catalogue(), version="0.1.0", inspected=refuted))
+    inspected = [replace(one, verdict=one.verdict or Verdict.REFUTED) for one in refuted]
+    path.write_text(sarif_log(findings, catalogue(), version="0.1.0", inspected=inspected))
     return path
 
 

@@ -24,7 +24,14 @@ BLOCKS = [
 BOTH = sorted(rule.id for rule in catalogue().values() if {"static", "runtime"} <= set(rule.observers))
 
 NO_LOOK_ALIKE = {
-    "TA424": "it is seen by the exception that it raises; a line that does not raise leaves no trace"
+    "TA158": "packing that cuts texts passes no positions that restart: a row with two texts leaks",
+    "TA306": "the linter knows the samples of the last batch, so only the batch norm may not run",
+    "TA323": "a cycle repeats the first epoch as soon as that is over",
+    "TA325": "a loader that restarts for each batch loses the others, if it has others",
+    "TA413": "on the CPU nothing is moved; on another device the tensor is left behind",
+    "TA424": "it is seen by the exception that it raises; a line that does not raise leaves no trace",
+    "TA622": "what clips after each backward pass clips several sums of a step, if it has several",
+    "TA650": "where Accelerate has something to do, going past it leaves that out",
 }
 """Rules whose suspicion a run cannot refute, and why."""
 

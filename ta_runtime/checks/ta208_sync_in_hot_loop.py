@@ -21,9 +21,4 @@ def check_progress(run: Run) -> Iterator[Said]:
             because = f"{sync.skipped} of {sync.steps} steps right after a read have none"
             yield Refutation(sync.place, because, evidence | {"steps without one right after": sync.skipped})
         elif not sync.on_device:
-            if run.machine.accelerator is None:
-                yield Unobserved(sync.place, "the run has no accelerator")
-            else:
-                because = f"all {sync.on_cpu} reads are of tensors on the CPU"
-                numbers = {"syncs per step": 0, "reads of tensors on the CPU": sync.on_cpu}
-                yield Refutation(sync.place, because, numbers)
+            yield Unobserved(sync.place, f"all {sync.on_cpu} reads are of tensors on the CPU")

@@ -19,16 +19,8 @@ def check_progress(run: Run) -> Iterator[Said]:
             continue
         if (harm := _harm(attribute)) is not None:
             yield Suspicion(attribute.place, f"`self.{attribute.name}` {harm}", _numbers(attribute))
-        elif attribute.is_plain:
-            if run.machine.accelerator is None:
-                yield Unobserved(
-                    attribute.place, "the run has no accelerator to which a model could be moved"
-                )
-                continue
-            because = (
-                f"`self.{attribute.name}` was on the model's device and unchanged in {attribute.looks} looks"
-            )
-            yield Refutation(attribute.place, because, _numbers(attribute))
+        elif attribute.model_device == "cpu":
+            yield Unobserved(attribute.place, "the model stays on the CPU, so nothing is moved")
 
 
 def _harm(attribute: Attribute) -> str | None:
