@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from ta_runtime import incidents
-from ta_runtime.facts import Refutation, Suspicion
-from ta_runtime.incidents import Incidents, Inspection
+from ta_runtime.facts import Refutation, Sight, Suspicion, Unobserved
+from ta_runtime.incidents import Incident, Incidents, Inspection
 from ta_runtime.probes.places import Place
 from ta_runtime.ranks import RankReport, merged_inspected
 
@@ -106,3 +106,38 @@ def test_of_what_several_ranks_refuted_there_is_one_with_the_ranks_that_looked()
     assert (first.said, first.ranks) == (own.said, {0, 1, 2})
     assert (second.said, second.ranks) == (theirs[1].said, {1})
     assert own.ranks == theirs[0].ranks == set()
+
+
+@pytest.mark.parametrize("refuted_first", [True, False])
+def test_a_look_that_could_see_outweighs_one_that_could_not(refuted_first: bool) -> None:
+    said = [healthy(), ("TA204", Unobserved(LINE, "the loader has no workers"))]
+    seen = Incidents()
+    for step, saying in enumerate(said if refuted_first else said[::-1]):
+        seen.add([saying], step)
+    [inspection] = seen.inspected
+    assert (inspection.refutes, inspection.times) == (True, 1)
+
+
+def test_too_little_looking_leaves_unobserved_with_the_reason() -> None:
+    seen = Incidents()
+    seen.steps = 900
+    seen.add([("TA110", Refutation(LINE, "all values are finite", of_data=True))], 0)
+    [inspection] = seen.inspected
+    assert inspection.said == Unobserved(LINE, "looked at 1 of 900 steps, too few to refute")
+
+
+def test_what_a_finding_hides_no_look_refutes() -> None:
+    """D17: layers in a plain list are not in the model, so whether any depends on the mode is unknown."""
+    hiding = Incident("TA410", Suspicion(Place("src/model.py", 21), "a list", hides=Sight.LAYERS), 0, 0)
+    no_layer = Refutation(LINE, "no layer depends on the mode", rests_on=Sight.LAYERS)
+    resting, others = Inspection("TA611", no_layer, 3), Inspection(*healthy(), 3)
+    reason = "layers of the model are not registered, says TA410 at model.py:21"
+    assert resting.beside([hiding]).said == Unobserved(LINE, reason)
+    assert resting.beside([]).refutes
+    assert others.beside([hiding]).refutes
+
+
+def test_of_ranks_one_that_could_look_decides() -> None:
+    blind = Inspection("TA204", Unobserved(LINE, "the loader has no workers"), 3)
+    [inspection] = merged_inspected([blind], {1: RankReport(inspected=[Inspection(*healthy(), 3)])})
+    assert (inspection.refutes, inspection.ranks) == (True, {1})

@@ -4,6 +4,7 @@ The blocks with the word `verdict` in `tests/cases/` are linted and run; the mar
 Those of two ranks are run by `test_distributed_rules`.
 """
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,36 @@ def test_a_rule_of_both_observers_shows_every_verdict_that_is_possible(rule: str
     }
     possible = set(Verdict) - ({Verdict.REFUTED} if rule in NO_LOOK_ALIKE else set())
     assert shown == possible
+
+
+def _of_looks() -> list[tuple[str, ast.Call]]:
+    """Every `Refutation` and `Unobserved` that a check makes, with the name of its module."""
+    return [
+        (path.stem, call)
+        for path in sorted((ROOT / "ta_runtime" / "checks").glob("ta*.py"))
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Refutation", "Unobserved")
+    ]
+
+
+def test_each_look_says_in_a_few_plain_words_what_it_rests_on() -> None:
+    """D17."""
+    said = [
+        (module, part.value)
+        for module, call in _of_looks()
+        for part in ast.walk(call.args[1])
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    assert len(said) > 50
+    for module, text in said:
+        assert len(text) <= 90, module
+        assert not text.rstrip().endswith("."), module
+        assert text == "" or not text[0].isupper(), (module, text)
+
+
+def test_each_rule_that_a_run_can_refute_has_a_page_that_says_when() -> None:
+    refuting = {module[:5].upper() for module, call in _of_looks() if getattr(call.func, "id", "") == "Refutation"}
+    for rule in sorted(set(BOTH) - {"TA000"}):
+        section = catalogue()[rule].page.partition("## What each observer sees")[2].partition("\n## ")[0]
+        assert "\n**Unobserved** if" in section, rule
+        assert ("\n**Refuted** if" in section) is (rule in refuting), rule
