@@ -198,7 +198,15 @@ def test_the_only_suspicion_in_the_classes_that_took_part_is_the_cause_whatever_
         ([suspicion("model.py", "Net.forward", "TA406")], [measured(*TOOK_PART)]),
         ([NET], [measured()]),
     ],
-    ids=["two causes", "two findings", "elsewhere", "a longer name", "a function", "another rule", "at its place"],
+    ids=[
+        "two causes",
+        "two findings",
+        "elsewhere",
+        "a longer name",
+        "a function",
+        "another rule",
+        "at its place",
+    ],
 )
 def test_where_nothing_says_which_belong_together_they_stay_apart(
     suspicions: list[Finding], found: list[Finding]
