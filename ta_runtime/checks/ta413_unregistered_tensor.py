@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Attribute, Refutation, Run, Said, Suspicion, Unobserved
+from ta_runtime.facts import Attribute, Run, Said, Suspicion, Unobserved
 
 LOOKS = 2
 """Thorough steps at which a tensor is looked at before anything is said: something may write to it in each."""
