@@ -65,6 +65,51 @@ def test_a_rule_of_both_observers_shows_every_verdict_that_is_possible(rule: str
     assert shown == possible
 
 
+HIDDEN = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Linear(4, 8)
+        blocks = [nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1)) for _ in range(2)]
+        self.blocks = blocks
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(4):
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for _ in range(2):
+            model(torch.randn(8, 4))
+"""
+
+
+def test_what_a_confirmed_finding_hides_is_unobserved_and_says_so(tmp_path: Path) -> None:
+    """D17: layers in a plain list have a mode that the model does not know."""
+    found = {one.rule: one for one in judged(HIDDEN, tmp_path, ["TA410", "TA611"])}
+    assert {rule: one.verdict for rule, one in found.items()} == {
+        "TA410": Verdict.CONFIRMED,
+        "TA611": Verdict.UNOBSERVED,
+    }
+    assert found["TA611"].counts
+    assert "says TA410 at example.py:" in found["TA611"].because
+
+
 def _of_looks() -> list[tuple[str, ast.Call]]:
     """Every `Refutation` and `Unobserved` that a check makes, with the name of its module."""
     return [
