@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from ta_runtime import incidents
-from ta_runtime.facts import Refutation, Sight, Suspicion, Unobserved
+from ta_runtime.facts import Refutation, Said, Sight, Suspicion, Unobserved
 from ta_runtime.incidents import Incident, Incidents, Inspection
 from ta_runtime.probes.places import Place
 from ta_runtime.ranks import RankReport, merged_inspected
@@ -28,7 +28,7 @@ def test_a_refutation_is_kept_with_what_the_last_look_measured() -> None:
         assert seen.add([healthy(share=share)], step) == []
     [refuted] = seen.inspected
     assert (refuted.rule, refuted.times, refuted.last_step) == ("TA204", 3, 2)
-    assert refuted.said.evidence == {"share of step": 0.3}
+    assert refuted.said == healthy(share=0.3)[1]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_refutations_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     seen.add([healthy(Place("train.py", line)) for line in range(1, 6)], 0)
     seen.add([healthy(Place("train.py", 2), share=0.5)], 1)
     assert [refuted.said.place.line for refuted in seen.inspected] == [1, 2, 3]
-    assert seen.inspected[1].said.evidence == {"share of step": 0.5}
+    assert seen.inspected[1].said == healthy(Place("train.py", 2), share=0.5)[1]
 
 
 def test_of_what_several_ranks_refuted_there_is_one_with_the_ranks_that_looked() -> None:
@@ -110,7 +110,7 @@ def test_of_what_several_ranks_refuted_there_is_one_with_the_ranks_that_looked()
 
 @pytest.mark.parametrize("refuted_first", [True, False])
 def test_a_look_that_could_see_outweighs_one_that_could_not(refuted_first: bool) -> None:
-    said = [healthy(), ("TA204", Unobserved(LINE, "the loader has no workers"))]
+    said: list[tuple[str, Said]] = [healthy(), ("TA204", Unobserved(LINE, "the loader has no workers"))]
     seen = Incidents()
     for step, saying in enumerate(said if refuted_first else said[::-1]):
         seen.add([saying], step)
