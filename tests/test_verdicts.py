@@ -33,6 +33,7 @@ NO_LOOK_ALIKE = {
     "TA424": "it is seen by the exception that it raises; a line that does not raise leaves no trace",
     "TA622": "what clips after each backward pass clips several sums of a step, if it has several",
     "TA650": "where Accelerate has something to do, going past it leaves that out",
+    "TA811": "the norm that the linter suspects is in parts wherever there are several ranks",
 }
 """Rules whose suspicion a run cannot refute, and why."""
 
