@@ -20,7 +20,7 @@ class Merged:
     """The merged content of several logs: one finding for each fingerprint, in order of place."""
 
     findings: list[Finding]
-    refuted: list[Finding]
+    inspected: list[Finding]
     notes: list[str]
     compared: bool
 
@@ -33,7 +33,7 @@ class Merged:
             version=__version__,
             baseline=self.compared,
             notes=self.notes,
-            refuted=self.refuted,
+            inspected=self.inspected,
         )
 
     def table(self, *, color: bool) -> str:
@@ -53,11 +53,13 @@ def merged(paths: Sequence[Path]) -> Merged:
     findings = joined(
         _distinct(log.suspected for log in logs),
         [finding for log in logs for finding in log.measured],
-        [finding for log in logs for finding in log.refuted],
+        [finding for log in logs for finding in log.inspected],
     )
     findings.sort(key=lambda one: (one.site.path, one.site.line, one.site.column, one.rule))
-    refuted = {(one.rule, one.site.path, one.fingerprint): one for log in logs for one in log.refuted}
-    return Merged(findings, list(refuted.values()), _notes(logs), any(log.compared for log in logs))
+    inspected = {
+        (one.rule, one.site.path, one.fingerprint, one.verdict): one for log in logs for one in log.inspected
+    }
+    return Merged(findings, list(inspected.values()), _notes(logs), any(log.compared for log in logs))
 
 
 def _distinct(lists: Iterable[list[Finding]]) -> list[Finding]:

@@ -1,14 +1,15 @@
 """One incident, one finding: what comes back is counted, and of a chain of causes the first is named."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
-from ta_runtime.facts import Refutation, Suspicion
-from ta_runtime.probes.places import Place
+from ta_runtime.facts import Refutation, Said, Suspicion, Unobserved
+from ta_runtime.probes.places import Place, Scope
 
 _FOLLOWERS = 3
-_MOST_REFUTED = 2000
-"""Places of which a refutation is kept: of more, the first."""
+_MOST_LOOKS = 2000
+"""Places of which a look is kept: of more, the first."""
 LOOKS = 30
 """Steps that must be looked at before what depends on data is refuted. What showed in none of n independent looks happens in
 at most 3 / n of the steps, with 95 % confidence (the rule of three): in no more than each tenth."""
@@ -29,6 +30,8 @@ class Incident:
     ranks: set[int] = field(default_factory=set)
     followers: list[tuple[Place, str]] = field(default_factory=list)
     """What the same cause led to elsewhere."""
+    scopes: tuple[Scope, ...] = ()
+    """If its cause may be elsewhere, the user's functions and classes that took part in steps."""
 
     def follow(self, rule: str, suspicion: Suspicion) -> None:
         """Note what the same cause led to, unless it is this again."""
@@ -40,21 +43,41 @@ class Incident:
 
 
 @dataclass(slots=True)
-class Refuted:
-    """A place where a check looked and did not find its pitfall, with what the last look measured."""
+class Inspection:
+    """A place where a check looked and did not find its pitfall, with what its last look said, or why it could not look."""
 
     rule: str
-    refutation: Refutation
+    said: Refutation | Unobserved
     last_step: int
     times: int = 0
     """In how many steps."""
     ranks: set[int] = field(default_factory=set)
 
-    def stands(self, steps: int, first: int) -> bool:
-        """Whether so much looking refutes, after so many steps, of which one had the number `first`."""
-        if not self.refutation.of_data or self.times >= steps:
-            return True
-        return self.times >= LOOKS and self.last_step + 1 - first >= LATEST * steps
+    @property
+    def refutes(self) -> bool:
+        return isinstance(self.said, Refutation)
+
+    def after(self, steps: int, first: int) -> "Inspection":
+        """What it comes to after so many steps, of which one had the number `first`: too little looking refutes nothing."""
+        if not isinstance(self.said, Refutation) or not self.said.of_data or self.times >= steps:
+            return self
+        if self.times >= LOOKS and self.last_step + 1 - first >= LATEST * steps:
+            return self
+        return self._unobserved(f"looked at {self.times} of {steps} steps, too few to refute")
+
+    def beside(self, incidents: "Iterable[Incident]") -> "Inspection":
+        """What it comes to beside these incidents: what one of them hides, no look refutes."""
+        if not isinstance(self.said, Refutation) or self.said.rests_on is None:
+            return self
+        for incident in incidents:
+            suspicion = incident.suspicion
+            if suspicion.hides is self.said.rests_on and incident.rule != self.rule:
+                where = f"{PurePath(suspicion.place.path).name}:{suspicion.place.line}"
+                return self._unobserved(f"{self.said.rests_on}, says {incident.rule} at {where}")
+        return self
+
+    def _unobserved(self, because: str) -> "Inspection":
+        return replace(self, said=Unobserved(self.said.place, because, self.said.related))
 
 
 class Incidents:
@@ -63,7 +86,7 @@ class Incidents:
     def __init__(self) -> None:
         self._incidents: dict[tuple[str, tuple[Place, str, str]], Incident] = {}
         self._chains: dict[str, Incident] = {}
-        self._refuted: dict[tuple[str, Place], Refuted] = {}
+        self._inspected: dict[tuple[str, Place], Inspection] = {}
         self.first = self.steps = 0
         """The number of the run's first step, and how many there were so far."""
 
@@ -74,16 +97,14 @@ class Incidents:
         return len(self._incidents)
 
     @property
-    def refuted(self) -> list[Refuted]:
-        """Where the checks looked often enough and found nothing, then or at another time."""
+    def inspected(self) -> list[Inspection]:
+        """Where the checks looked, or could not, and found nothing, then or at another time."""
         found = {(incident.rule, incident.suspicion.place) for incident in self}
         return [
-            refuted
-            for key, refuted in self._refuted.items()
-            if key not in found and refuted.stands(self.steps, self.first)
+            look.after(self.steps, self.first) for key, look in self._inspected.items() if key not in found
         ]
 
-    def add(self, said: Iterable[tuple[str, Suspicion | Refutation]], step: int) -> list[Incident]:
+    def add(self, said: Iterable[tuple[str, Said]], step: int) -> list[Incident]:
         """Take what the checks said of one step; returns the incidents that are new."""
         opened = []
         suspicions: list[tuple[str, Suspicion]] = []
@@ -91,7 +112,7 @@ class Incidents:
             if isinstance(saying, Suspicion):
                 suspicions.append((rule, saying))
             else:
-                self._refute(rule, saying, step)
+                self._look(rule, saying, step)
         for rule, suspicion in sorted(suspicions, key=lambda entry: entry[1].order):
             incident = self._chains.get(suspicion.cause)
             if incident is not None:
@@ -112,12 +133,16 @@ class Incidents:
                 incident.last_step = step
         return opened
 
-    def _refute(self, rule: str, refutation: Refutation, step: int) -> None:
-        key = (rule, refutation.place)
-        refuted = self._refuted.get(key)
-        if refuted is None:
-            if len(self._refuted) == _MOST_REFUTED:
+    def _look(self, rule: str, said: Refutation | Unobserved, step: int) -> None:
+        key = (rule, said.place)
+        look = self._inspected.get(key)
+        if look is None:
+            if len(self._inspected) == _MOST_LOOKS:
                 return
-            refuted = self._refuted[key] = Refuted(rule, refutation, step)
-        refuted.times += not refuted.times or refuted.last_step != step
-        refuted.refutation, refuted.last_step = refutation, step
+            look = self._inspected[key] = Inspection(rule, said, step)
+        elif look.refutes and not isinstance(said, Refutation):
+            return
+        elif not look.refutes and isinstance(said, Refutation):
+            look.times = 0
+        look.times += not look.times or look.last_step != step
+        look.said, look.last_step = said, step

@@ -16,7 +16,7 @@ from typing import Any
 import torch.distributed as dist
 
 from ta_runtime.facts import Told
-from ta_runtime.incidents import Incident, Refuted
+from ta_runtime.incidents import Incident, Inspection
 
 PATIENCE = timedelta(seconds=10)
 """How long rank 0 waits for the others in all: they end their last step at about the same time."""
@@ -34,8 +34,8 @@ class RankReport:
     not_seen: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     """Its own reports, which rank 0's replaces."""
-    refuted: list[Refuted] = field(default_factory=list)
-    """Where it looked and found nothing."""
+    inspected: list[Inspection] = field(default_factory=list)
+    """Where it looked, or could not, and found nothing."""
     uncompared: Mapping[int, Mapping[tuple[str, str], object]] = field(default_factory=dict)
     """What invariants compare of the steps of which rank 0 had not shown its own yet, by step."""
 
@@ -136,18 +136,19 @@ def united(seen: Iterable[tuple[set[int], Incident]]) -> list[Incident]:
     return list(found.values())
 
 
-def merged_refuted(own: list[Refuted], received: dict[int, RankReport]) -> list[Refuted]:
+def merged_inspected(own: list[Inspection], received: dict[int, RankReport]) -> list[Inspection]:
     """One for each place, with the ranks that looked there."""
-    by_rank = {0: own} | {other: seen.refuted for other, seen in received.items()}
-    return united_refuted(({number}, entry) for number, entries in by_rank.items() for entry in entries)
+    by_rank = {0: own} | {other: seen.inspected for other, seen in received.items()}
+    return united_inspected(({number}, entry) for number, entries in by_rank.items() for entry in entries)
 
 
-def united_refuted(seen: Iterable[tuple[set[int], Refuted]]) -> list[Refuted]:
-    """One for each place, with the ranks that looked there, if any are named."""
-    found: dict[object, Refuted] = {}
-    for ranks, entry in seen:
-        key = (entry.rule, entry.refutation.place)
-        found.setdefault(key, replace(entry, ranks=set())).ranks.update(ranks)
+def united_inspected(seen: Iterable[tuple[set[int], Inspection]]) -> list[Inspection]:
+    """One for each place, with the ranks that looked there, if any are named: one that could look outweighs the others."""
+    found: dict[object, Inspection] = {}
+    for ranks, look in sorted(seen, key=lambda entry: not entry[1].refutes):
+        known = found.setdefault((look.rule, look.said.place), replace(look, ranks=set()))
+        if known.refutes is look.refutes:
+            known.ranks.update(ranks)
     return list(found.values())
 
 

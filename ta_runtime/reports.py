@@ -46,7 +46,7 @@ def rendered(
     not_seen: Sequence[str] = (),
     looked: str = "",
     baseline: bool = False,
-    refuted: Sequence[Finding] = (),
+    inspected: Sequence[Finding] = (),
     linted: bool = False,
     color: bool = False,
     brief: bool = False,
@@ -54,8 +54,8 @@ def rendered(
     """The report in one of `FORMATS`.
 
     `not_seen` are the ends of sentences on what the run hid, for text and SARIF, and `looked` is a sentence on what was
-    looked at; `refuted` the places where it looked
-    and found nothing, for SARIF. `linted` says that the findings are those of both observers; their log takes the place
+    looked at; `inspected` the places where it looked
+    and found nothing, or could not look, for SARIF. `linted` says that the findings are those of both observers; their log takes the place
     of the linter's. `brief` leaves them and the count of
     findings out of text.
     """
@@ -71,7 +71,7 @@ def rendered(
             category=LINTED if linted else CATEGORY,
             baseline=baseline,
             notes=[*(f"Not seen: {what}." for what in not_seen), *([looked] if looked else [])],
-            refuted=refuted,
+            inspected=inspected,
         )
     if form == "json":
         from ta_lint.core.json_report import as_json

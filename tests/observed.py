@@ -37,7 +37,7 @@ def judged(
     audit = watched(code, folder, path=path, every_n_steps=every_n_steps, rules=rules)
     config = Configs(Options(select=list(rules), isolated=True), folder).root_config
     spotted = lint(File(folder / path, path, config), code.encode())
-    return joined(spotted, audit.findings, audit.refutations)
+    return joined(spotted, audit.findings, audit.inspected)
 
 
 def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options: Any) -> Audit:

@@ -64,7 +64,8 @@ def run(*findings: Finding, source: str = SOURCE) -> list[Finding]:
 
 
 def log(path: Path, findings: list[Finding], refuted: list[Finding] = []) -> Path:  # noqa: B006
-    path.write_text(sarif_log(findings, catalogue(), version="0.1.0", refuted=refuted))
+    inspected = [replace(one, verdict=one.verdict or Verdict.REFUTED) for one in refuted]
+    path.write_text(sarif_log(findings, catalogue(), version="0.1.0", inspected=inspected))
     return path
 
 
@@ -90,27 +91,25 @@ def test_a_note_that_a_run_measures_has_the_severity_of_the_run() -> None:
 
 
 def test_a_suspicion_that_a_run_measures_not_to_be_there_is_refuted_and_does_not_count() -> None:
-    [finding] = joined(lint(at(TRAIN)), [], run(at(TRAIN, evidence={"steps": 4})))
+    [finding] = joined(lint(at(TRAIN)), [], run(at(TRAIN, because="all 4 steps use new gradients")))
     assert finding.verdict is Verdict.REFUTED
     assert not finding.counts
     assert finding.suppression is not None
     assert not finding.suppression.in_source
-    assert finding.suppression.justification == ("refuted by a run: not so in this run (steps = 4)")
+    assert finding.suppression.justification == "refuted by a run: all 4 steps use new gradients"
 
 
 def test_a_refuted_suspicion_is_told_in_a_sentence_and_a_finding_of_the_run_alone_as_such() -> None:
     """N13, N15."""
-    evidence = {"of": "sigmoid", "least logarithm": -0.636, "step": 40, "times": 31}
-    found = joined(
-        lint(at(TRAIN)), run(at(OTHER, "TA102", evidence={"norm": 5.0})), run(at(TRAIN, evidence=evidence))
-    )
+    looked = at(TRAIN, because="its values stay between -0.6 and 3", evidence={"step": 40, "times": 31})
+    found = joined(lint(at(TRAIN)), run(at(OTHER, "TA102", evidence={"norm": 5.0})), run(looked))
     assert _table(found) == [
         ["TA102", f"train.py:{OTHER}", "found by the run alone", "gradients are never cleared (norm = 5)"],
         [
             "TA600",
             f"train.py:{TRAIN}",
             "refuted",
-            "gradients are never cleared; not so in this run, which looked here 31 times (of = sigmoid, least logarithm = -0.636)",
+            "gradients are never cleared; refuted: its values stay between -0.6 and 3",
         ],
     ]
 

@@ -400,6 +400,7 @@ def test_json_holds_every_finding_whole() -> None:
             "scope": "fit",
             "observer": "static",
             "verdict": None,
+            "because": "",
             "evidence": {"step": 3, "norm": "inf"},
             "related": [
                 {

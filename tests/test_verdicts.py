@@ -4,6 +4,7 @@ The blocks with the word `verdict` in `tests/cases/` are linted and run; the mar
 Those of two ranks are run by `test_distributed_rules`.
 """
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,15 @@ BLOCKS = [
 BOTH = sorted(rule.id for rule in catalogue().values() if {"static", "runtime"} <= set(rule.observers))
 
 NO_LOOK_ALIKE = {
-    "TA424": "it is seen by the exception that it raises; a line that does not raise leaves no trace"
+    "TA158": "packing that cuts texts passes no positions that restart: a row with two texts leaks",
+    "TA306": "the linter knows the samples of the last batch, so only the batch norm may not run",
+    "TA323": "a cycle repeats the first epoch as soon as that is over",
+    "TA325": "a loader that restarts for each batch loses the others, if it has others",
+    "TA413": "on the CPU nothing is moved; on another device the tensor is left behind",
+    "TA424": "it is seen by the exception that it raises; a line that does not raise leaves no trace",
+    "TA622": "what clips after each backward pass clips several sums of a step, if it has several",
+    "TA650": "where Accelerate has something to do, going past it leaves that out",
+    "TA811": "the norm that the linter suspects is in parts wherever there are several ranks",
 }
 """Rules whose suspicion a run cannot refute, and why."""
 
@@ -55,3 +64,85 @@ def test_a_rule_of_both_observers_shows_every_verdict_that_is_possible(rule: str
     }
     possible = set(Verdict) - ({Verdict.REFUTED} if rule in NO_LOOK_ALIKE else set())
     assert shown == possible
+
+
+HIDDEN = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Linear(4, 8)
+        blocks = [nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1)) for _ in range(2)]
+        self.blocks = blocks
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(4):
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for _ in range(2):
+            model(torch.randn(8, 4))
+"""
+
+
+def test_what_a_confirmed_finding_hides_is_unobserved_and_says_so(tmp_path: Path) -> None:
+    """D17: layers in a plain list have a mode that the model does not know."""
+    found = {one.rule: one for one in judged(HIDDEN, tmp_path, ["TA410", "TA611"])}
+    assert {rule: one.verdict for rule, one in found.items()} == {
+        "TA410": Verdict.CONFIRMED,
+        "TA611": Verdict.UNOBSERVED,
+    }
+    assert found["TA611"].counts
+    assert "says TA410 at example.py:" in found["TA611"].because
+
+
+def _of_looks() -> list[tuple[str, ast.Call]]:
+    """Every `Refutation` and `Unobserved` that a check makes, with the name of its module."""
+    return [
+        (path.stem, call)
+        for path in sorted((ROOT / "ta_runtime" / "checks").glob("ta*.py"))
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Refutation", "Unobserved")
+    ]
+
+
+def test_each_look_says_in_a_few_plain_words_what_it_rests_on() -> None:
+    """D17."""
+    said = [
+        (module, part.value)
+        for module, call in _of_looks()
+        for part in ast.walk(call.args[1])
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    assert len(said) > 50
+    for module, text in said:
+        assert len(text) <= 90, module
+        assert not text.rstrip().endswith("."), module
+        assert text == "" or not text[0].isupper(), (module, text)
+
+
+def test_each_rule_that_a_run_can_refute_has_a_page_that_says_when() -> None:
+    checks = sorted((ROOT / "ta_runtime" / "checks").glob("ta*.py"))
+    refuting = {path.stem[:5].upper() for path in checks if "efutation" in path.read_text()}
+    for rule in sorted(set(BOTH) - {"TA000"}):
+        [page] = (ROOT / "rules").glob(f"{rule}-*.md")
+        section = (
+            page.read_text(encoding="utf-8").partition("## What each observer sees")[2].partition("\n## ")[0]
+        )
+        assert "\n**Unobserved** if" in section, rule
+        assert ("\n**Refuted** if" in section) is (rule in refuting), rule

@@ -131,7 +131,7 @@ def _watched(job: dict[str, Any]) -> dict[str, Any]:
     raised = getattr(audit, "raised", None)
     findings = audit.findings
     config = Configs(Options(select=list(rules), isolated=True), folder).root_config
-    both = joined(lint(File(folder / path, path, config), code.encode()), findings, audit.refutations)
+    both = joined(lint(File(folder / path, path, config), code.encode()), findings, audit.inspected)
     return {
         "found": [(finding.site.line, finding.rule) for finding in findings if finding.counts],
         "evidence": [{"rule": f.rule, "message": f.message, **f.evidence} for f in findings],

@@ -141,6 +141,11 @@ class Finding:
     """None as long as no run has looked."""
     held_by: tuple[Holder, ...] = ()
     """The definitions around it that may be unused: see `project.reach`."""
+    because: str = ""
+    """Of a refuted finding what the run looked at, of an unobserved one why it could not look, in a few words."""
+    scopes: tuple[tuple[str, str], ...] = ()
+    """Of a run's finding that shows elsewhere than where it is caused: path and name of the functions and classes that took
+    part."""
 
     @property
     def counts(self) -> bool:

@@ -81,6 +81,8 @@ class Item(msgspec.Struct, frozen=True):
     """static, runtime, or both if a run confirms or refutes what the source suggests."""
     verdict: str | None
     """The verdict of runs: confirmed, refuted or unobserved; null if no run has looked."""
+    because: str
+    """Of a refuted finding what the run looked at, of an unobserved one why it could not look; empty if the run did not say."""
     evidence: dict[str, float | int | str]
     """What a run measured; non-finite numbers are the strings nan, inf and -inf."""
     related: list[RelatedPlace]
@@ -141,6 +143,7 @@ def _item(finding: Finding, rule: Rule) -> Item:
         scope=site.name,
         observer=finding.observer,
         verdict=finding.verdict,
+        because=finding.because,
         evidence=finite_evidence(finding),
         related=[_related(other.site, other.message) for other in finding.related],
         fix=_remedy(finding.fix) if finding.fix is not None else None,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from ta_lint.core.finding import (
     Verdict,
 )
 from ta_lint.core.reading import read
-from ta_lint.core.sarif import FINGERPRINT, REFUTED
+from ta_lint.core.sarif import FINGERPRINT, LOOKS
 
 T = TypeVar("T")
 
@@ -32,13 +32,13 @@ T = TypeVar("T")
 class Log:
     """The content of one log.
 
-    `findings` are its results in order, `refuted` the places where a run looked and found nothing, `notes` the
-    sentences on what could not be checked. `compared` means that its findings were compared with a baseline.
+    `findings` are its results in order, `inspected` the places where a run looked and found nothing, or could not
+    look, `notes` the sentences on what could not be checked. `compared` means that its findings were compared with a baseline.
     """
 
     path: Path
     findings: list[Finding]
-    refuted: list[Finding]
+    inspected: list[Finding]
     notes: list[str]
     compared: bool
 
@@ -80,12 +80,14 @@ def read_log(path: Path) -> Log:
     for run in runs:
         found += [_finding(result) for result in run.entries("results")]
     properties = [run.entry("properties") for run in runs if "properties" in run]
-    refuted = [_refuted(entry) for bag in properties for entry in bag.entries(REFUTED, ())]
+    inspected = [
+        _look(entry, verdict) for bag in properties for verdict in LOOKS for entry in bag.entries(verdict, ())
+    ]
     invocations = [invocation for run in runs for invocation in run.entries("invocations", ())]
     notifications = [note for one in invocations for note in one.entries("toolExecutionNotifications", ())]
     notes = [note.entry("message").text("text") for note in notifications]
     compared = any("baselineState" in result for run in runs for result in run.entries("results"))
-    return Log(path, found, refuted, notes, compared)
+    return Log(path, found, inspected, notes, compared)
 
 
 class _LogEntry:
@@ -116,6 +118,12 @@ class _LogEntry:
 
     def text(self, key: str, default: str | None = None) -> str:
         return self.get(key, str, default)
+
+    def texts(self, key: str) -> list[str]:
+        found = self.get(key, list, [])
+        if not all(isinstance(each, str) for each in found):
+            raise _wrong(self._at(key), "is no list of texts")
+        return found
 
     def number(self, key: str, default: int | None = None) -> int:
         return self.get(key, int, default)
@@ -170,10 +178,12 @@ def _finding(result: _LogEntry) -> Finding:
         suppression=next((_suppression(mark) for mark in result.entries("suppressions", ())), None),
         baselined=result.text("baselineState", "new") == "unchanged",
         verdict=properties.choice("verdict", Verdict) if "verdict" in properties else None,
+        because=properties.text("because", ""),
+        scopes=tuple(_scopes(properties)),
     )
 
 
-def _refuted(entry: _LogEntry) -> Finding:
+def _look(entry: _LogEntry, verdict: Verdict) -> Finding:
     rule = _rule(entry)
     return Finding(
         rule=rule,
@@ -184,8 +194,15 @@ def _refuted(entry: _LogEntry) -> Finding:
         related=_related(entry),
         evidence=_evidence(entry),
         fingerprint=entry.text("fingerprint"),
-        verdict=Verdict.REFUTED,
+        verdict=verdict,
+        because=entry.text("because", ""),
     )
+
+
+def _scopes(properties: _LogEntry) -> Iterator[tuple[str, str]]:
+    for scope in properties.texts("scopes"):
+        path, _, name = scope.rpartition("::")
+        yield path, name
 
 
 def _rule(entry: _LogEntry) -> str:

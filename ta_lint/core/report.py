@@ -35,7 +35,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 _VERDICTS = {
     Verdict.CONFIRMED: "confirmed by a run",
     Verdict.REFUTED: "refuted by a run",
-    Verdict.UNOBSERVED: "unobserved: no run came there, or measured it",
+    Verdict.UNOBSERVED: "unobserved",
 }
 _VERDICT_STYLES = {Verdict.CONFIRMED: "bold red", Verdict.REFUTED: "green", Verdict.UNOBSERVED: "yellow"}
 
@@ -311,7 +311,7 @@ def _block(
         all_of_them = f"{len(alike)} x {finding.rule} in {harmless(display(site.path))}: {listed}"
         yield f"{margin} {paint('=', _FRAME)} {all_of_them}"
     if finding.verdict is not None:
-        verdict = _verdict(finding) if finding.observer == "runtime" else _VERDICTS[finding.verdict]
+        verdict = _verdict(finding) if finding.observer == "runtime" else told(finding)
         yield f"{margin} {paint('=', _FRAME)} verdict: {verdict}"
     if finding.evidence:
         yield f"{margin} {paint('=', _FRAME)} measured: {_measured(finding.evidence)}"
@@ -343,8 +343,8 @@ def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], wi
     for alike in grouped(shown):
         finding = alike[0]
         evidence = harmless(finding.message)
-        if finding.verdict is Verdict.REFUTED:
-            evidence = f"{evidence}; {refutation(finding.evidence)}"
+        if finding.because:
+            evidence = f"{evidence}; {finding.verdict}: {harmless(finding.because)}"
         elif finding.verdict is Verdict.CONFIRMED:
             evidence = f"{evidence} ({_measured(finding.evidence)})"
         grid.add_row(
@@ -365,7 +365,16 @@ def grouped(findings: "Iterable[Finding]") -> "list[list[Finding]]":
     """Groups of findings that differ only in lines and numbers, such as one for each layer of a class; in order."""
     found: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
-        key = (one.rule, one.severity, one.verdict, one.observer, one.message, one.site.path, one.counts)
+        key = (
+            one.rule,
+            one.severity,
+            one.verdict,
+            one.observer,
+            one.message,
+            one.because,
+            one.site.path,
+            one.counts,
+        )
         found.setdefault(key, []).append(one)
     return list(found.values())
 
@@ -378,13 +387,13 @@ def places(alike: "list[Finding]", display: Callable[[str], str]) -> str:
     return shown if len(alike) <= min(len(found), LINES) else f"{shown} ({len(alike)} in all)"
 
 
-def refutation(evidence: Mapping[str, float | int | str]) -> str:
-    """The sentence for a place where a run looked and found nothing, with the last measurement there."""
-    times = evidence.get("times")
-    often = {None: "", 1: ", which looked here once"}.get(times, f", which looked here {times} times")  # type: ignore[arg-type]
-    measured = _measured({name: value for name, value in evidence.items() if name != "step"})
-    measured = f" ({measured})" if measured else ""
-    return f"not so in this run{often}{measured}"
+def told(finding: "Finding") -> str:
+    """The verdict of a run on a suspicion, with what it looked at or why it could not look."""
+    assert finding.verdict is not None
+    because = finding.because or {Verdict.UNOBSERVED: "no run came there, or measured it"}.get(
+        finding.verdict, ""
+    )
+    return f"{_VERDICTS[finding.verdict]}{': ' if because else ''}{harmless(because)}"
 
 
 def _verdict(finding: "Finding") -> str:

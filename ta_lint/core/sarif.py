@@ -17,7 +17,7 @@ import sarif_om as om
 
 from ta_lint.core.catalogue import PAGES_URL, Rule
 from ta_lint.core.files import encodable
-from ta_lint.core.finding import Finding, Fix, Severity, Site, Suppression
+from ta_lint.core.finding import Finding, Fix, Severity, Site, Suppression, Verdict
 from ta_lint.core.report import finite_evidence, in_cell
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -29,7 +29,8 @@ MAX_TAGS = 20
 MAX_DESCRIPTION = 1024
 
 FINGERPRINT = "taLint/v1"
-REFUTED = "refuted"
+LOOKS = (Verdict.REFUTED, Verdict.UNOBSERVED)
+"""The properties of a run with the places where it looked and found nothing, and where it could not look."""
 
 _ROOT = "%SRCROOT%"
 _MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -45,7 +46,7 @@ def sarif_log(
     category: str = "ta-lint/",
     baseline: bool = False,
     notes: Sequence[str] = (),
-    refuted: Iterable[Finding] = (),
+    inspected: Iterable[Finding] = (),
 ) -> str:
     """The findings as the JSON text of a log with one run; the same input gives the same bytes.
 
@@ -53,8 +54,8 @@ def sarif_log(
     findings, as the pages of all would be most of it. `root` is the folder that relative paths start from; without it the
     log names no path of this machine. `category` separates the uploads of one commit and ends in `/`. `baseline` means
     that findings were compared with one, so that each result is marked new or unchanged. `notes` are sentences on what
-    could not be checked. `refuted` are the places where a run looked and found nothing, for `ta-lint merge`; they go into
-    the run's properties, as code scanning might take results of the kind `pass` for alerts. Of more than 25,000 findings
+    could not be checked. `inspected` are the places where a run looked and found nothing, or could not look, for `ta-lint merge`;
+    they go into the run's properties, as code scanning might take results of the kind `pass` for alerts. Of more than 25,000 findings
     the worst stay, and a notification says how many were dropped.
     """
     assert category.endswith("/"), category  # code scanning ignores a category without it
@@ -69,7 +70,7 @@ def sarif_log(
         column_kind="unicodeCodePoints",
         original_uri_base_ids={_ROOT: _root_location(root)},
         results=[_result(finding, index[finding.rule], baseline) for finding in kept],
-        properties=_run_properties(list(refuted)),
+        properties=_run_properties(list(inspected)),
     )
     # readers detect the format at the start of the file
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_plain(run)]}
@@ -203,24 +204,23 @@ def _sentence(message: str) -> str:
     return message if message.endswith((".", "?", "!")) else message + "."
 
 
-def _run_properties(refuted: list[Finding]) -> dict[str, Any] | None:
-    """The places where a run looked and found nothing, each with its rule and evidence; None if there are none."""
-    if not refuted:
-        return None
-    return {
-        REFUTED: [
-            {
-                "ruleId": finding.rule,
-                "locations": [_location(finding.site)],
-                "relatedLocations": [
-                    _location(other.site, None, other.fingerprint) for other in finding.related
-                ],
-                "fingerprint": finding.fingerprint,
-                "evidence": finite_evidence(finding),
-            }
-            for finding in refuted
-        ]
+def _run_properties(inspected: list[Finding]) -> dict[str, Any] | None:
+    """The places where a run looked and found nothing, or could not look, by verdict; None if there are none."""
+    by_verdict = {verdict: [_look(one) for one in inspected if one.verdict is verdict] for verdict in LOOKS}
+    return {verdict.value: listed for verdict, listed in by_verdict.items() if listed} or None
+
+
+def _look(finding: Finding) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "locations": [_location(finding.site)],
+        "relatedLocations": [_location(other.site, None, other.fingerprint) for other in finding.related],
+        "fingerprint": finding.fingerprint,
+        "because": finding.because,
     }
+    if finding.evidence:
+        found["evidence"] = finite_evidence(finding)
+    return found
 
 
 def _location(site: Site, message: str | None = None, fingerprint: str = "") -> Any:
@@ -266,6 +266,10 @@ def _result_properties(finding: Finding) -> dict[str, Any]:
     properties: dict[str, Any] = {"observer": finding.observer}
     if finding.verdict is not None:
         properties["verdict"] = finding.verdict.value
+    if finding.because:
+        properties["because"] = finding.because
+    if finding.scopes:
+        properties["scopes"] = [f"{path}::{name}" for path, name in finding.scopes]
     if finding.evidence:
         properties["evidence"] = finite_evidence(finding)
     return properties

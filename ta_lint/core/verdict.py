@@ -2,17 +2,17 @@
 
 A suspicion matches a report of a run if both are of one rule and one statement, by fingerprint and never by line, so
 the file may be edited in between. Related places match as well: a loss detached from the graph is suspected at `.item()`
-and measured at `backward()`.
+and measured at `backward()`. What shows elsewhere than where it is caused matches the only suspicion in the code that
+took part.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.finding import Finding, Related, Suppression, Verdict
-from ta_lint.core.report import refutation
 
 BOTH = "both"
 _MEASURED_HERE = "the run measures it here"
@@ -20,21 +20,24 @@ _REFUTED_BY_A_RUN = "refuted by a run"
 
 
 def joined(
-    suspected: Iterable[Finding], measured: Iterable[Finding], refuted: Iterable[Finding]
+    suspected: Iterable[Finding], measured: Iterable[Finding], inspected: Iterable[Finding]
 ) -> list[Finding]:
     """One list of findings: each suspicion of the source with its verdict, then what only a run has found.
 
-    `measured` are the findings of one or more runs; `refuted` are the places where a run looked and found nothing, also as
-    findings. One run that confirms outweighs all that refute, and an earlier verdict stays if these runs say nothing.
-    A refuted finding is suppressed, with the numbers as justification; a rule that no run checks gets no verdict. The
-    order is that of `suspected`, then of `measured`.
+    `measured` are the findings of one or more runs; `inspected` are the places where a run looked and found nothing, or could
+    not look, also as findings. One run that confirms outweighs all that refute, one that refutes outweighs all that could
+    not look, and an earlier verdict stays if these runs say nothing. A refuted finding is suppressed, with what the run
+    looked at as justification; a rule that no run checks gets no verdict. The order is that of `suspected`, then of
+    `measured`.
     """
     suspicions = list(suspected)
-    found, cleared = list(measured), list(refuted)
+    found, looked = list(measured), list(inspected)
     rules = catalogue()
     confirming = _pairs(suspicions, found)
     confirming |= _alone_in_scope(suspicions, found, confirming)
-    refuting = _pairs(suspicions, cleared)
+    confirming |= _alone_where_it_ran(suspicions, found, confirming)
+    refuting = _pairs(suspicions, [look for look in looked if look.verdict is not Verdict.UNOBSERVED])
+    missing = _pairs(suspicions, [look for look in looked if look.verdict is Verdict.UNOBSERVED])
     result = []
     used: set[int] = set()
     for index, suspicion in enumerate(suspicions):
@@ -49,8 +52,11 @@ def joined(
             result.append(_confirmed(suspicion, evidence))
         elif index in refuting:
             result.append(_refuted(suspicion, refuting[index][0]))
+        elif suspicion.verdict is Verdict.REFUTED:  # in an earlier merge
+            result.append(suspicion)
         else:
-            result.append(replace(suspicion, verdict=suspicion.verdict or Verdict.UNOBSERVED))
+            because = missing[index][0].because if index in missing else suspicion.because
+            result.append(replace(suspicion, verdict=Verdict.UNOBSERVED, because=because))
     alone = [finding for finding in found if id(finding) not in used]
     return result + [replace(finding, verdict=Verdict.CONFIRMED) for finding in _one_per_fingerprint(alone)]
 
@@ -118,6 +124,44 @@ def _alone_in_scope(
     }
 
 
+def _alone_where_it_ran(
+    suspicions: Sequence[Finding], found: Sequence[Finding], paired: Mapping[int, list[Finding]]
+) -> dict[int, list[Finding]]:
+    """Pairs what shows elsewhere than where it is caused with the only suspicion of its rule in the code that took part.
+
+    A softmax over the wrong dimension is in the model, and shows at the loss. If two suspicions, or two findings, are
+    candidates, nothing says which belong together.
+    """
+    taken = {id(finding) for findings in paired.values() for finding in findings}
+    causes: dict[str, list[int]] = {}
+    seen: dict[str, list[Finding]] = defaultdict(list)
+    for finding in found:
+        if id(finding) in taken or not finding.scopes:
+            continue
+        key = f"{finding.rule} {finding.fingerprint}"
+        seen[key].append(finding)
+        causes[key] = [
+            index
+            for index, suspicion in enumerate(suspicions)
+            if index not in paired and suspicion.rule == finding.rule and _took_part(suspicion, finding)
+        ]
+    claims = Counter(index for indices in causes.values() for index in indices)
+    return {
+        indices[0]: seen[key]
+        for key, indices in causes.items()
+        if len(indices) == 1 and claims[indices[0]] == 1
+    }
+
+
+def _took_part(suspicion: Finding, finding: Finding) -> bool:
+    """Whether the function of a suspicion, or its class, is among those that a run's finding names."""
+    path, name = suspicion.site.path, suspicion.site.name
+    return any(
+        path == where and (name == scope or name.startswith(f"{scope}.") * bool(scope))
+        for where, scope in finding.scopes
+    )
+
+
 def _scope(finding: Finding) -> tuple[str, str, str]:
     return finding.rule, finding.site.path, finding.site.name
 
@@ -152,17 +196,20 @@ def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
         observer=BOTH,
         verdict=Verdict.CONFIRMED,
         suppression=None if refuted_before else mark,
+        because="",
         evidence=first.evidence,
         related=(*suspicion.related, *places, *first.related),
     )
 
 
 def _refuted(suspicion: Finding, report: Finding) -> Finding:
-    why = Suppression(in_source=False, justification=f"{_REFUTED_BY_A_RUN}: {refutation(report.evidence)}")
+    because = f": {report.because}" if report.because else ""
+    why = Suppression(in_source=False, justification=f"{_REFUTED_BY_A_RUN}{because}")
     return replace(
         suspicion,
         observer=BOTH,
         verdict=Verdict.REFUTED,
+        because=report.because,
         evidence=report.evidence,
         suppression=suspicion.suppression or why,
     )

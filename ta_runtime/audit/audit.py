@@ -22,10 +22,10 @@ from ta_lint.core.verdict import joined
 from ta_runtime import checks, ranks, reports
 from ta_runtime.audit import children
 from ta_runtime.audit.children import Children, Handover
-from ta_runtime.audit.findings import findings, refutations
+from ta_runtime.audit.findings import findings, inspected
 from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import AuditFailed, Session, script
-from ta_runtime.incidents import Incident, Refuted
+from ta_runtime.incidents import Incident, Inspection
 from ta_runtime.observers.forwards import MOST_PASSES
 from ta_runtime.observers.logged import numbers
 from ta_runtime.observers.window import Window
@@ -175,7 +175,7 @@ class Audit:
         if self._linting is None:
             return found
         suspected, _ = baseline.marked(self._linting.findings, self.accepted)
-        judged = joined(suspected, found, self.refutations)
+        judged = joined(suspected, found, self.inspected)
         return sorted(judged, key=lambda one: (one.site.path, one.site.line, one.site.column, one.rule))
 
     @property
@@ -184,9 +184,9 @@ class Audit:
         return self._linting is not None
 
     @property
-    def refutations(self) -> list[Finding]:
-        """Where the run looked and found nothing, as findings; on rank 0 of every rank. See `core.verdict`."""
-        return refutations(self._refuted, self.settings, self._place)
+    def inspected(self) -> list[Finding]:
+        """Where the run looked and found nothing, or could not look, as findings; on rank 0 of every rank. See `core.verdict`."""
+        return inspected(self._inspected, self.settings, self._place)
 
     @property
     def _incidents(self) -> list[Incident]:
@@ -197,11 +197,14 @@ class Audit:
         return children.merged(incidents, self._of_children) if self._of_children else incidents
 
     @property
-    def _refuted(self) -> list[Refuted]:
-        refuted = self.session.incidents.refuted
+    def _inspected(self) -> list[Inspection]:
+        found = self.session.incidents.inspected
         if self._received:
-            refuted = ranks.merged_refuted(refuted, self._received)
-        return children.merged_refuted(refuted, self._of_children) if self._of_children else refuted
+            found = ranks.merged_inspected(found, self._received)
+        if self._of_children:
+            found = children.merged_inspected(found, self._of_children)
+        incidents = self._incidents
+        return [look.beside(incidents) for look in found]
 
     @property
     def not_seen(self) -> list[str]:
@@ -369,7 +372,7 @@ class Audit:
         if rank:
             mine.told = session.conclude(rank)
             self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed
-            mine.incidents, mine.refuted = list(session.incidents), session.incidents.refuted
+            mine.incidents, mine.inspected = list(session.incidents), session.incidents.inspected
             mine.files = [str(file.written) for file in self.files if file.written is not None]
             mine.uncompared = self.invariants.uncompared if self.invariants is not None else {}
         received = ranks.exchange(mine, patience)
@@ -432,7 +435,9 @@ class Audit:
     def _hand_over(self) -> None:
         assert self.handover is not None
         files = [str(file.written) for file in self.files if file.written is not None]
-        seen = ranks.RankReport(self._incidents, not_seen=self.not_seen, files=files, refuted=self._refuted)
+        seen = ranks.RankReport(
+            self._incidents, not_seen=self.not_seen, files=files, inspected=self._inspected
+        )
         self.handover.write(seen)
 
     def _write(self, file: ReportFile) -> None:
@@ -447,7 +452,7 @@ class Audit:
             not_seen=self.not_seen,
             looked=self.looked,
             baseline=self.settings.baseline is not None,
-            refuted=self.refutations,
+            inspected=self.inspected,
             linted=self.linted,
             color=color,
             brief=brief,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ta_runtime import ranks, reports, startup
-from ta_runtime.incidents import Incident, Refuted
+from ta_runtime.incidents import Incident, Inspection
 from ta_runtime.probes import hub, processes
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.undo import Undo
@@ -164,12 +164,12 @@ def merged(own: list[Incident], of_children: list[Report]) -> list[Incident]:
     return ranks.united(seen)
 
 
-def merged_refuted(own: list[Refuted], of_children: list[Report]) -> list[Refuted]:
-    """As `ranks.merged_refuted`, with where processes looked that may be no ranks."""
+def merged_inspected(own: list[Inspection], of_children: list[Report]) -> list[Inspection]:
+    """As `ranks.merged_inspected`, with where processes looked that may be no ranks."""
     seen = [(entry.ranks, entry) for entry in own]
     for each in of_children:
-        seen += [(each.marked(entry.ranks), entry) for entry in each.seen.refuted]
-    return ranks.united_refuted(seen)
+        seen += [(each.marked(entry.ranks), entry) for entry in each.seen.inspected]
+    return ranks.united_inspected(seen)
 
 
 def _is_python(call: Call) -> bool:

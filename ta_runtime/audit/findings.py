@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from ta_lint.core import baseline
@@ -14,7 +14,8 @@ from ta_lint.core.fingerprint import named
 from ta_lint.core.reading import read
 from ta_lint.core.source import Source, decode
 from ta_lint.core.suppress import suppressed
-from ta_runtime.incidents import Incident, Refuted
+from ta_runtime.facts import Refutation
+from ta_runtime.incidents import Incident, Inspection
 from ta_runtime.probes.places import Place
 from ta_runtime.settings import Settings
 
@@ -41,37 +42,43 @@ def findings(
         source = _source(path, settings.root)
         ignored = settings.config.ignored_rules(settings.root / path)
         found = suppressed(
-            named([finding for _, finding in of_file], source), source, ignored, settings.rules
+            named([finding for _, finding in of_file], source, partial(_source, root=settings.root)),
+            source,
+            ignored,
+            settings.rules,
         )
         marked, _ = baseline.marked(found, accepted)
         result += [(incident, finding) for (incident, _), finding in zip(of_file, marked, strict=True)]
     return result
 
 
-def refutations(refuted: Iterable[Refuted], settings: Settings, script: str) -> list[Finding]:
-    """Where the run looked and found nothing, as findings with the verdict `refuted`, in order of place.
+def inspected(seen: Iterable[Inspection], settings: Settings, script: str) -> list[Finding]:
+    """Where the run looked and found nothing, or could not look, as findings with that verdict, in order of place.
 
     They are evidence for `ta_lint.core.verdict.joined`, and are not reported by themselves.
     """
     by_path: dict[str, list[Finding]] = defaultdict(list)
-    for entry in refuted:
-        said = entry.refutation
-        evidence = {**said.evidence, "step": entry.last_step, "times": entry.times, **_ranks(entry.ranks)}
+    for look in seen:
+        said = look.said
+        evidence: dict[str, float | int | str] = {}
+        if isinstance(said, Refutation):
+            evidence = {**said.evidence, "step": look.last_step, "times": look.times, **_ranks(look.ranks)}
         finding = Finding(
-            rule=entry.rule,
+            rule=look.rule,
             message="the run looked here and did not find it",
-            severity=catalogue()[entry.rule].severity,
+            severity=catalogue()[look.rule].severity,
             site=_site(said.place, settings.root, script),
             observer=OBSERVER,
             related=tuple(Related(_site(place, settings.root, script), "") for place in said.related),
             evidence=evidence,
-            verdict=Verdict.REFUTED,
+            verdict=Verdict.REFUTED if look.refutes else Verdict.UNOBSERVED,
+            because=said.because,
         )
         by_path[finding.site.path].append(finding)
     return [
         finding
         for path, found in sorted(by_path.items())
-        for finding in named(found, _source(path, settings.root))
+        for finding in named(found, _source(path, settings.root), partial(_source, root=settings.root))
     ]
 
 
@@ -98,13 +105,13 @@ def _finding(incident: Incident, root: Path, script: str) -> Finding:
         observer=OBSERVER,
         related=tuple(Related(_site(place, root, script), message) for place, message in related),
         evidence=evidence,
+        scopes=tuple((_path(scope.path, root), scope.name) for scope in incident.scopes),
     )
 
 
 def _site(place: Place, root: Path, script: str) -> Site:
     """A place as findings have it: columns in code points from 1, the path relative to the project if it is inside."""
-    absolute = Path(place.path or script or "<unknown>").absolute()
-    path = absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else str(absolute)
+    path = _path(place.path or script or "<unknown>", root)
     lines = _source(path, root).lines
     text = lines[place.line - 1] if place.line <= len(lines) else ""
     if place.column is None or place.end_column is None or place.end_line is None:
@@ -114,6 +121,11 @@ def _site(place: Place, root: Path, script: str) -> Site:
     return Site(
         path, place.line, _column(text, place.column), place.end_line, _column(last, place.end_column)
     )
+
+
+def _path(path: str, root: Path) -> str:
+    absolute = Path(path).absolute()
+    return absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else str(absolute)
 
 
 def _column(text: str, offset: int) -> int:

@@ -19,7 +19,7 @@ from torch import nn
 from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
 from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepSchedule
-from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
+from ta_runtime.facts import Machine, Model, Run, Said, Step, Suspicion, Told
 from ta_runtime.facts.asked import asked
 from ta_runtime.facts.history import History
 from ta_runtime.incidents import Incident, Incidents
@@ -36,7 +36,7 @@ from ta_runtime.observers.window import Window
 from ta_runtime.probes import construction, hub, steps
 from ta_runtime.probes.compile import Compilers
 from ta_runtime.probes.guard import FaultBarrier
-from ta_runtime.probes.places import NOWHERE, Place
+from ta_runtime.probes.places import NOWHERE, Place, Scope, is_library, scope_of, scopes
 from ta_runtime.probes.registers import BUILT, Register
 from ta_runtime.probes.sources import of_class
 from ta_runtime.probes.steps import EndOfStep
@@ -57,6 +57,8 @@ _AWAKE = 3
 """Steps in a row, at least, that are told of, the first of them from its middle on."""
 _OF_CONTENTS = {"TA308", "TA313", "TA314", "TA320", "TA856"}
 """The rules for which batches are hashed."""
+_MOST_SCOPES = 256
+"""Functions and classes of the user's that are remembered to have taken part in steps."""
 _PATIENCE = 3
 """How often an observer may raise before the session lets go of the run."""
 
@@ -106,6 +108,7 @@ class Session:
         self._judged: Register[bool] = Register()  # models and optimizers
         self._optimizers_seen = 0  # that stepped
         self._data_parallel = False
+        self._took_part: dict[Scope, None] = {}  # the user's functions and classes, in audited steps
         self._end_of_step = EndOfStep(self._first_optimizers)
         self._armed = 0
         self._asks_soon = False
@@ -317,6 +320,8 @@ class Session:
                 self.begins_phase()  # another model, or some of its layers
             self._optimizers_seen += 1
         self.window.stepped = True
+        if self.window.step is not None:
+            self.window.step.scopes.update(scopes())
         if self._end_of_step.is_with(optimizer):
             self._close()
         if self._asks_soon or (self.step_count > 1 and self.step_count & (self.step_count - 1) == 0):
@@ -513,7 +518,7 @@ class Session:
     def _judge(self, window: Window) -> None:
         """Ask the checks about a step, now that its numbers are here."""
         window.readings.deliver()
-        suspicions: list[tuple[str, Suspicion | Refutation]] = []
+        suspicions: list[tuple[str, Said]] = []
         for gradients in window.gradients:
             suspicions += self._asked("gradients", gradients)
         step = window.step
@@ -532,6 +537,7 @@ class Session:
                     self._data_parallel |= forward.model.data_parallel
                     suspicions += self._asked("model", forward.model)
             self._join(step)
+            self._note_part(step)
             suspicions += self._asked("step", step, structural=step.structural)
             self._look_closer(step)
         self._remember(window)
@@ -564,6 +570,17 @@ class Session:
         self._judged.add(optimizer, True)
         self._open(list(self._asked("optimizer", self.optimizers.facts(optimizer))), self.window.index)
 
+    def _note_part(self, step: Step) -> None:
+        """Note which code of the user's took part in a step: the functions on the stack, and the classes of its modules."""
+        classes = {type(call.module) for forward in step.forwards for call in forward.calls}
+        for kind in classes:
+            code = getattr(kind.forward, "__code__", None)
+            if code is not None and not is_library(code.co_filename):
+                step.scopes.add(Scope(code.co_filename, scope_of(code).name.rpartition(".")[0]))
+        new = step.scopes - self._took_part.keys()
+        if len(self._took_part) + len(new) <= _MOST_SCOPES:
+            self._took_part.update(dict.fromkeys(sorted(new)))
+
     def _join(self, step: Step) -> None:
         """What one part of a step says about another."""
         for gradients in step.gradients:
@@ -587,9 +604,7 @@ class Session:
         if self.history.is_waiting:
             self._armed = max(self._armed, 1)
 
-    def _asked(
-        self, fact: str, value: object, *, structural: bool = True
-    ) -> Iterable[tuple[str, Suspicion | Refutation]]:
+    def _asked(self, fact: str, value: object, *, structural: bool = True) -> Iterable[tuple[str, Said]]:
         for check in self._checks[fact]:
             if check.rule in self._off or (check.of_structure and not structural):
                 continue
@@ -600,10 +615,13 @@ class Session:
                 message = f"the check of {check.rule} raised {type(error).__name__}: {oneline(error)}"
                 yield "TA000", Suspicion(NOWHERE, message, subject=check.rule)
 
-    def _open(self, said: list[tuple[str, Suspicion | Refutation]], step: int) -> None:
+    def _open(self, said: list[tuple[str, Said]], step: int) -> None:
         opened = self.incidents.add(said, step)
         if not opened:
             return
+        for incident in opened:
+            if incident.suspicion.shows_elsewhere:
+                incident.scopes = tuple(self._took_part)
         self._schedule.suspect()
         if self.settings.every_n_steps != 0 and any(incident.suspicion.cause for incident in opened):
             self._armed = _ARMED

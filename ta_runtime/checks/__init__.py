@@ -14,8 +14,9 @@ A module has one or more of these functions, each of one fact and yielding suspi
 - `check_progress(Run)`: after the second step, the fourth, the eighth and so on, and at the end;
 - `check_run(Run)`: at the end.
 
-A suspicion is a `Suspicion`. If a check looked and did not find the pitfall, it may yield a `Refutation`: the run then
-refutes what the source suspects. A check that could not look, or measured too little, yields nothing.
+A suspicion is a `Suspicion`. If the pitfall could have shown and did not, a check may yield a `Refutation`: the run then
+refutes what the source suspects. If it could not show in this run, it may yield an `Unobserved` with the reason. A check that
+measured too little yields nothing.
 
 `OF_STRUCTURE = True` beside a `check_step` says that it looks at how layers are put together, which hardly changes: it is
 asked on few of the audited steps (`facts.Step.structural`).
@@ -31,7 +32,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from ta_runtime.facts import Refutation, Suspicion
+from ta_runtime.facts import Said
 
 FACTS = (
     "model",
@@ -56,7 +57,7 @@ class Check:
 
     rule: str
     fact: str
-    function: Callable[[Any], Iterator[Suspicion | Refutation]]
+    function: Callable[[Any], Iterator[Said]]
     of_structure: bool = False
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from ta_runtime.facts import Expression, Refutation, Step, Suspicion
+from ta_runtime.facts import Expression, Refutation, Said, Step, Suspicion
 
 STABLE = {
     "softmax": "log_softmax",
@@ -16,7 +16,7 @@ DIGITS = 1e-2
 """The least magnitude of `x` in `log(1 + x)` and `exp(x) - 1` that keeps five of the seven digits of float32."""
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     lines: dict[tuple[str, int], list[Expression]] = {}
     for expression in step.expressions:
         if expression.function in ("log", "exp") and expression.minimum is not None:
@@ -31,7 +31,9 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
                 yield Suspicion(found.place, message, _evidence(found), cause="non-finite")
         elif all(_is_harmless(found) for found in expressions):
             for found in expressions:
-                yield Refutation(found.place, _evidence(found), of_data=True)
+                evidence = _evidence(found)
+                because = f"its values stay between {found.minimum:.3g} and {found.maximum:.3g}"
+                yield Refutation(found.place, because, evidence, of_data=True)
 
 
 def _overflows(expression: Expression) -> bool:

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator
 
-from ta_runtime.facts import Expression, Refutation, Step, Suspicion
+from ta_runtime.facts import Expression, Refutation, Said, Step, Suspicion
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for expression in step.expressions:
         distance = _distance(expression) if expression.recorded else None
         if distance is None:
@@ -19,7 +19,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             yield Suspicion(expression.place, message, evidence, cause="non-finite")
         elif distance > 0:
             evidence = {"distance from the edge": float(f"{distance:.3g}")}
-            yield Refutation(expression.place, evidence, of_data=True)
+            because = f"a gradient flows, and the values stay {distance:.3g} or more from the edge"
+            yield Refutation(expression.place, because, evidence, of_data=True)
 
 
 def _distance(expression: Expression) -> float | None:

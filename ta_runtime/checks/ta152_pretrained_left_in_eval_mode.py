@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 FEW = 4
 """Audited steps that a verdict needs."""
@@ -10,7 +10,7 @@ STEPS = 10
 """Optimizer steps after which a model that is to train in training mode has been put into it."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for found in run.pretrained:
         evidence = {"layers": found.layers, "steps looked at": found.looks, "in evaluation mode": found.still}
         related = ((found.called_at, "the model is called here"),)
@@ -18,4 +18,4 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             message = f"`{found.model}` trains in evaluation mode, as it was loaded: call `train()`"
             yield Suspicion(found.place, message, evidence, related=related)
         elif found.looks and not found.still:
-            yield Refutation(found.place, evidence)
+            yield Refutation(found.place, f"in training mode in all {found.looks} steps looked at", evidence)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for found in run.language.prompts:
         evidence = {"padded rows": found.padded, "of them padded at their end": found.padded_after}
         if found.padded_after:
@@ -14,4 +14,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             )
             yield Suspicion(found.place, message, evidence)
         elif found.padded:
-            yield Refutation(found.place, evidence)
+            because = f"all {found.padded} padded rows are padded at the start"
+            yield Refutation(found.place, because, evidence)
+        else:
+            yield Unobserved(found.place, "no prompt is padded")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 STEPS = 10
 """The least batches that were trained on: the first ones open files and fill caches."""
@@ -15,9 +15,12 @@ IDLE = 0.5
 training process waited, and nothing was lost."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
-        if loader.workers != 0 or loader.trained < STEPS or loader.asked == 0:
+        if loader.workers != 0:
+            continue
+        if loader.trained < STEPS or loader.asked == 0:
+            yield Unobserved(loader.place, f"{loader.trained} batches were trained on, too few to tell")
             continue
         wait = loader.waited / loader.trained
         share = loader.waited / loader.stepping if loader.stepping else 0.0
@@ -28,4 +31,5 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             )
         else:
             idle = {"share of idle arrivals": round(loader.idle / loader.asked, 2)}
-            yield Refutation(loader.place, evidence | idle)
+            because = f"a batch takes {1e3 * wait:.2g} ms, {share:.0%} of a step of {loader.trained}"
+            yield Refutation(loader.place, because, evidence | idle)

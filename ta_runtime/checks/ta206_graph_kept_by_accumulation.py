@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 GRAPHS = 8
 """Graphs of the last steps, all of them alive. A loss that is kept to be compared or logged keeps one or two."""
@@ -10,14 +10,21 @@ ENOUGH = 4
 """Steps that show that graphs are freed."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for backward in run.backwards:
         if backward.unfreed >= GRAPHS:
             message = (
                 "memory grows, as the graph of every loss stays alive: detach the loss before it is kept"
             )
             yield Suspicion(
-                backward.place, message, {"graphs alive": backward.unfreed, "steps": backward.graphs}
+                backward.place,
+                message,
+                {"graphs alive": backward.unfreed, "steps": backward.graphs},
+                shows_elsewhere=True,
             )
         elif backward.graphs >= ENOUGH and backward.alive < ENOUGH:
-            yield Refutation(backward.place, {"graphs alive": backward.alive, "steps": backward.graphs})
+            because = f"of the graphs of {backward.graphs} losses {backward.alive} are alive"
+            evidence = {"graphs alive": backward.alive, "steps": backward.graphs}
+            yield Refutation(backward.place, because, evidence)
+        else:
+            yield Unobserved(backward.place, f"{backward.graphs} losses with a graph, too few to tell")

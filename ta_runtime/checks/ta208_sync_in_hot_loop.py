@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for sync in run.syncs:
         evidence: dict[str, float | int | str] = {
             "syncs per step": round(sync.on_device / sync.steps, 2),
@@ -18,6 +18,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 evidence,
             )
         elif sync.skipped:
-            yield Refutation(sync.place, evidence | {"steps without one right after": sync.skipped})
+            because = f"{sync.skipped} of {sync.steps} steps right after a read have none"
+            yield Refutation(sync.place, because, evidence | {"steps without one right after": sync.skipped})
         elif not sync.on_device:
-            yield Refutation(sync.place, {"syncs per step": 0, "reads of tensors on the CPU": sync.on_cpu})
+            yield Unobserved(sync.place, f"all {sync.on_cpu} reads are of tensors on the CPU")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.facts import Refutation, Said, Step, Suspicion
 
 LOST = 0.2
 """The least share of elements that are zero. Dead ReLU units give zeros too, but not very small numbers beside them."""
@@ -13,10 +13,12 @@ AUDITS = 2
 """How many audited steps in a row have to show it: gradients of a first step may be small."""
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for found in step.underflows:
         if found.by_scaler:
-            yield Refutation(found.place, {"step": "made by a gradient scaler"})
+            yield Refutation(
+                found.place, "a gradient scaler makes the step", {"step": "made by a gradient scaler"}
+            )
             continue
         if found.zeros is None:
             continue
@@ -29,7 +31,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             )
             yield Suspicion(found.place, message, {**share, **tiny})
         elif found.zeros <= HEALTHY:
-            yield Refutation(found.place, share, of_data=True)
+            because = f"{found.zeros:.1%} of the gradient elements of float16 layers are zero"
+            yield Refutation(found.place, because, share, of_data=True)
 
 
 def _has_loss(step: Step) -> bool:

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for load in run.loaded_keys:
         if load.wrapped and not load.fitting:
             prefix = load.prefix.rstrip(".")
             message = f"no loaded key fits the model, as each begins with `{prefix}.`: save the model without its wrapper"
             yield Suspicion(load.place, message, {"keys": load.wrapped})
         elif load.fitting:
-            yield Refutation(load.place, {"keys that the model has": load.fitting})
+            because = f"the model has {load.fitting} of the loaded keys"
+            yield Refutation(load.place, because, {"keys that the model has": load.fitting})

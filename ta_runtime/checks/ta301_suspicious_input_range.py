@@ -9,6 +9,8 @@ from ta_runtime.facts import LayerCall, Step, Suspicion, Value
 LEAST_MAXIMUM = 100.0
 """A batch of 8-bit images, even of dark ones, has a pixel above it; torch-audit's limit of 50 met other things."""
 LARGEST_MAXIMUM = 255.0
+NOISE = 32.0
+"""How far noise carries single pixels over either end: four times a standard deviation of 8, a thirtieth of the range."""
 LEAST_SPREAD = 20.0
 """The standard deviation of MNIST as bytes is 79, of CIFAR-10 63, of ImageNet 58 (from the usual constants for 0 to 1)."""
 LARGE = 50.0
@@ -56,16 +58,22 @@ def check_data(step: Step) -> Iterator[Suspicion]:
 
 
 def _is_bytes(value: Value) -> bool:
-    """Whether a float input has the shape of images and the range of bytes."""
+    """Whether a float input has the shape of images and the range of bytes, a little noise aside.
+
+    Images whose mean was subtracted reach as far below zero as above: their mean is no larger than the depth of the least.
+    """
     if (
         value.minimum is None
         or value.maximum is None
         or value.std is None
+        or value.mean is None
         or not value.dtype.is_floating_point
     ):
         return False
     shaped = len(value.shape) in (4, 5) and (value.shape[1] in _CHANNELS or value.shape[-1] in _CHANNELS)
-    ranged = value.minimum >= 0 and LEAST_MAXIMUM < value.maximum <= LARGEST_MAXIMUM
+    lifted = value.minimum >= 0 or (value.minimum >= -NOISE and value.mean > -value.minimum)
+    noise = NOISE * (value.minimum < 0)
+    ranged = lifted and LEAST_MAXIMUM < value.maximum <= LARGEST_MAXIMUM + noise
     return shaped and ranged and value.std > LEAST_SPREAD
 
 

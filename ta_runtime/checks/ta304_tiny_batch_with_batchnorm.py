@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch.distributed as dist
 from torch import nn
 
-from ta_runtime.facts import LayerCall, Refutation, Step, Suspicion
+from ta_runtime.facts import LayerCall, Refutation, Said, Step, Suspicion
 from ta_runtime.probes.places import Place
 
 VALUES = 8
@@ -16,7 +16,7 @@ STEPS = 2
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     fullest: dict[Place, LayerCall] = {}
     for forward in step.training_forwards:
         calls = [call for call in forward.calls if call.training and isinstance(call.module, _NORMS)]
@@ -32,7 +32,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             message = "batch norm is noisy, with too few values per channel: use larger batches or group norm"
             yield Suspicion(place, message, {"values per channel": int(values), "layer": call.layer.name})
         elif VALUES <= values < float("inf"):
-            yield Refutation(place, {"values per channel": int(values), "layer": call.layer.name})
+            because = f"batch norm gets {int(values)} values per channel"
+            yield Refutation(place, because, {"values per channel": int(values), "layer": call.layer.name})
 
 
 def check_data(step: Step) -> Iterator[Suspicion]:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.facts import Refutation, Said, Step, Suspicion, Unobserved
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     forwards = [forward for forward in step.training_forwards if forward.complete]
     if not forwards:
         return
@@ -25,7 +25,9 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if norms and size > 1 and last == 1 and not loader.drop_last:
             message = "the last batch of each epoch gives batch norm a single sample: set `drop_last=True`"
             yield Suspicion(loader.place, message, numbers)
+        elif not norms:
+            yield Unobserved(loader.place, "no batch norm ran in training mode")
         else:
-            yield Refutation(
-                loader.place, {**numbers, "last batch": size if loader.drop_last else last or size}
-            )
+            short = size if loader.drop_last else last or size
+            because = f"the last batch has {short} of {size} samples"
+            yield Refutation(loader.place, because, {**numbers, "last batch": short})

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ta_runtime.facts import Loader, Refutation, Run, Stream, Suspicion
+from ta_runtime.facts import Loader, Refutation, Run, Said, Stream, Suspicion, Unobserved
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         cause = f"workers of {loader.place}"  # its other effects are not separate findings
         for stream in loader.streams:
@@ -18,9 +18,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 yield said
 
 
-def _said(loader: Loader, stream: Stream) -> Suspicion | Refutation | None:
+def _said(loader: Loader, stream: Stream) -> Said | None:
     if loader.workers == 0:
-        return Refutation(stream.place, {"workers": 0})
+        return Unobserved(stream.place, "the loader has no workers")
     first = next((states for states in stream.states if states), {})
     drawn = [pair for pair in first.values() if pair[0] != pair[1]]
     alike = max(Counter(drawn).values(), default=0)
@@ -32,7 +32,10 @@ def _said(loader: Loader, stream: Stream) -> Suspicion | Refutation | None:
         message = f"every epoch repeats the random numbers of `self.{stream.name}`: build it in each worker"
         return Suspicion(stream.place, message, numbers)
     if len(first) > 1 and not drawn:
-        return Refutation(stream.place, {**numbers, "workers that drew": 0})
+        return Unobserved(stream.place, f"none of {len(first)} workers drew from it")
     if len({before for before, _ in drawn}) == len(first) > 1:
-        return Refutation(stream.place, {**numbers, "different streams": len(drawn)})
+        because = f"all {len(first)} workers draw from different states"
+        return Refutation(stream.place, because, {**numbers, "different streams": len(drawn)})
+    if len(first) < 2:
+        return Unobserved(stream.place, "fewer than two workers drew from it")
     return None

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         shuffled = [each.shuffled_by for each in loader.training_passes if each.shuffled_by is not None]
         if len(shuffled) < 2 or (loader.samples or 0) < 2:
+            if shuffled:
+                yield Unobserved(loader.place, "fewer than two epochs began")
             continue
         orders = set(shuffled)
         if len(orders) == 1:
@@ -17,7 +19,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             )
             yield Suspicion(loader.place, message, {"epochs": len(shuffled), "epoch set": shuffled[0][1]})
         else:
-            yield Refutation(loader.place, {"epochs": len(shuffled), "orders": len(orders)})
+            because = f"{len(shuffled)} epochs have {len(orders)} orders"
+            yield Refutation(loader.place, because, {"epochs": len(shuffled), "orders": len(orders)})
 
 
 def check_run(run: Run) -> Iterator[Suspicion]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loader, Refutation, Run, Samples, Suspicion
+from ta_runtime.facts import Loader, Refutation, Run, Said, Samples, Suspicion, Unobserved
 
 SORTED, MIXED = 0.5, 0.2
 """How often neighbours share a label: 0 if every order is equally likely, 1 if all equal the one before.
@@ -10,30 +10,34 @@ For N samples in random order it is 0, plus or minus 1 / sqrt(N)."""
 SAMPLES = 64
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         passes = loader.training_passes
         if not passes:
             continue
         batches = passes[0].batches
         if loader.sampler and loader.sampler != "SequentialSampler":
-            yield Refutation(loader.place, {"sampler": loader.sampler})
-        elif not loader.sampler or len(passes) < 2:
+            because = f"a {loader.sampler} chooses the order"
+            yield Refutation(loader.place, because, {"sampler": loader.sampler})
+        elif not loader.sampler:
             continue
+        elif len(passes) < 2:
+            yield Unobserved(loader.place, "fewer than two epochs began")
         elif loader.length == 1:
-            yield Refutation(loader.place, {"batches per epoch": 1})
+            yield Unobserved(loader.place, "one batch holds all samples, so their order has no effect")
         elif not _same_order(loader):
             if _other_labels(loader):
-                yield Refutation(
-                    loader.place, {"epochs": len(passes), "orders": len({p.labels for p in passes})}
-                )
+                orders = len({each.labels for each in passes})
+                because = f"{len(passes)} epochs have {orders} orders"
+                yield Refutation(loader.place, because, {"epochs": len(passes), "orders": orders})
         elif (together := _together(loader.seen)) is not None:
             numbers = {"epochs": len(passes), "batches": batches, "neighbours together": round(together, 2)}
             if together >= SORTED:
                 message = "training reads samples sorted by class in every epoch, which biases steps: set `shuffle=True`"
                 yield Suspicion(loader.place, message, numbers)
             elif together <= MIXED:
-                yield Refutation(loader.place, numbers)
+                because = f"{together:.0%} of neighbours share a class beyond chance, in {len(passes)} epochs"
+                yield Refutation(loader.place, because, numbers)
 
 
 def _same_order(loader: Loader) -> bool:

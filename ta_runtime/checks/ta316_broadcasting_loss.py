@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.facts import Refutation, Said, Step, Suspicion, Unobserved
 
 _ELEMENTWISE = ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for loss in step.losses:
         if loss.function not in _ELEMENTWISE or not loss.training:
             continue
@@ -18,8 +18,11 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
                 f"`{loss.function}` broadcasts to all pairs of samples and targets: give both the same shape"
             )
             yield Suspicion(loss.place, message, evidence)
-        elif given == target or 1 not in (*given[:1], *target[:1]):  # a batch of one tells nothing
-            yield Refutation(loss.place, evidence)
+        elif 1 in (*given[:1], *target[:1]):
+            yield Unobserved(loss.place, "the batch is a single sample, whose shape tells nothing")
+        else:
+            because = f"input {given} and target {target} pair each sample with its own target"
+            yield Refutation(loss.place, because, evidence)
 
 
 def _pairs(longer: Sequence[int], shorter: Sequence[int]) -> bool:

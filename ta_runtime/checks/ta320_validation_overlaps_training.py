@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loader, Overlap, Refutation, Run, Suspicion
+from ta_runtime.facts import Loader, Overlap, Refutation, Run, Said, Suspicion
 from ta_runtime.probes.sources import assigned_to
 
 SHARE = 0.01
@@ -15,7 +15,7 @@ _TRAINS = re.compile(r"train|fit|overfit|memory|bank", re.IGNORECASE)
 _EVALUATES = re.compile(r"(^|[._])(te|test|val|valid|eval|dev|held_?out)", re.IGNORECASE)
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         compared = [each for each in run.overlaps if each.evaluated is loader]
         if not compared:
@@ -29,8 +29,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Suspicion(
                 loader.place, message, numbers, related=((most.trained.place, "the loader that trains"),)
             )
-        elif not most.shared and all(each.whole for each in compared):
-            yield Refutation(loader.place, numbers)
+        elif not most.shared and most.samples and all(each.whole for each in compared):
+            because = f"none of {most.samples} samples was trained on"
+            yield Refutation(loader.place, because, numbers)
 
 
 def _is_leak(overlap: Overlap) -> bool:

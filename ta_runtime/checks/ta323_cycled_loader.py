@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loader, Refutation, Run, Suspicion
+from ta_runtime.facts import Loader, Run, Said, Suspicion, Unobserved
 
 IN_ORDER = "SequentialSampler"
 FEW = 2
 """Steps of a run before it says anything."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         if loader.stepped_at is None or loader.sampler in ("", IN_ORDER) or not loader.passes:
             continue
@@ -19,7 +19,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         first, after = last.ended_at - last.started_at, run.steps - last.ended_at
         numbers = {"batches kept": last.batches, "steps with them again": after}
         if not last.ended:
-            yield Refutation(last.begun, {"batches": last.batches, "come again": 0})
+            yield Unobserved(last.begun, "the run ended within the first epoch")
         elif (
             last.kept and after >= first and 2 * last.steps >= last.batches and not _others_go_on(loader, run)
         ):

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loader, Refutation, Run, Suspicion
+from ta_runtime.facts import Loader, Run, Said, Suspicion, Unobserved
 
 FEW = 20
 """Passes in a row that were left after one batch, which a step followed."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         place = loader.restarted_at
         if loader.restarted >= FEW and place is not None and _has_epochs(loader):
@@ -20,7 +20,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             )
         elif loader.length == 1 and loader.epochs >= FEW:
             for begun in {each.begun for each in loader.passes if each.begun is not None}:
-                yield Refutation(begun, {"passes": loader.epochs, "batches of a pass": 1})
+                yield Unobserved(begun, "one batch holds all samples, so a restart loses none")
 
 
 def _has_epochs(loader: Loader) -> bool:

@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import DataShare, Refutation, Run, Suspicion
+from ta_runtime.facts import DataShare, Refutation, Run, Said, Suspicion, Unobserved
 
 SHARE = 0.01
 """Of the samples that a rank evaluates."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     own = run.told.parts
     for loader, part in zip(run.loaders, own, strict=False):
-        if part is None or not part.evaluates or not run.peers or _shared(part, own):
+        if part is None or not part.evaluates or _shared(part, own):
             continue
         place = loader.split_at or loader.place
+        if not run.peers:
+            yield Unobserved(place, "the run has one rank")
+            continue
         leaks = {rank: _shared(part, told.parts) for rank, told in sorted(run.peers.items())}
         worst = max(leaks, key=lambda rank: leaks[rank])
         count = part.numbers.bit_count()
@@ -24,7 +27,8 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             )
             yield Suspicion(place, message, numbers, related=((loader.place, "the loader that evaluates"),))
         elif all(any(other == part for other in told.parts) for told in run.peers.values()):
-            yield Refutation(place, numbers)
+            because = f"{len(run.peers) + 1} ranks draw from equal parts, {count} samples evaluated"
+            yield Refutation(place, because, numbers)
 
 
 def _shared(evaluated: DataShare, parts: list[DataShare | None]) -> int:

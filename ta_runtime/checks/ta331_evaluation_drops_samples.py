@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loader, Refutation, Run, Suspicion
+from ta_runtime.facts import Loader, Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         dropped = _dropped(loader)
         if dropped is None or not loader.samples:
             continue
         numbers = {"samples": loader.samples, "left out": dropped}
         if loader.trained or not dropped:
-            yield Refutation(loader.place, {**numbers, "steps of training": loader.trained})
+            because = (
+                f"its batches are trained on in {loader.trained} steps"
+                if loader.trained
+                else f"batches of {loader.batch_size} leave out none of {loader.samples} samples"
+            )
+            yield Refutation(loader.place, because, {**numbers, "steps of training": loader.trained})
         elif loader.evaluates and any(each.ended for each in loader.passes):
             message = (
                 f"{dropped} of {loader.samples} samples are left out of the evaluation: set `drop_last=False`"

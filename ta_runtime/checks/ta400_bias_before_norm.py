@@ -9,7 +9,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from ta_runtime.facts import Forward, Layer, Model, Refutation, Step, Suspicion
+from ta_runtime.facts import Forward, Layer, Model, Refutation, Said, Step, Suspicion, Unobserved
 from ta_runtime.probes.places import Place
 
 OF_STRUCTURE = True
@@ -27,23 +27,36 @@ def check_model(model: Model) -> Iterator[Suspicion]:
         yield from _suspicions(layer for layer in model.own_layers if id(layer.module) in cancelled)
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     """Calls that follow each other, whatever the code around them looks like."""
     for forward in step.training_forwards:
         if not any(isinstance(call.module, (_BatchNorm, _InstanceNorm)) for call in forward.calls):
             continue
-        shares = _normalised(forward)
+        shares, idle = _normalised(forward)
         ran = [layer for layer in forward.model.own_layers if id(layer.module) in shares]
         yield from _suspicions(layer for layer in ran if shares[id(layer.module)] == 1.0)
         for layer in ran:
-            if shares[id(layer.module)] < 1.0:
+            share = shares[id(layer.module)]
+            if share < 1.0 and id(layer.module) in idle:
+                yield Unobserved(layer.place, "the norm after it runs in evaluation mode")
+            elif share < 1.0:
                 has_bias = "no" if layer.module.bias is None else "yes"
-                share = shares[id(layer.module)]
-                yield Refutation(layer.place, {"bias": has_bias, "share of calls that a norm reads": share})
+                because = (
+                    f"a norm takes off its bias in {share:.0%} of the calls"
+                    if has_bias == "yes"
+                    else "it has no bias"
+                )
+                yield Refutation(
+                    layer.place, because, {"bias": has_bias, "share of calls that a norm reads": share}
+                )
 
 
-def _normalised(forward: Forward) -> dict[int, float]:
-    """Of each layer, the share of its calls whose bias the normalisation that read the output takes off again."""
+def _normalised(forward: Forward) -> tuple[dict[int, float], set[int]]:
+    """Of each layer, the share of its calls whose bias the normalisation that read the output takes off again.
+
+    And the layers whose output a normalisation reads that would do so, but runs in evaluation mode.
+    """
+    idle: set[int] = set()
     producers: dict[int, nn.Module] = {}
     calls: Counter[int] = Counter()
     cancelled: Counter[int] = Counter()
@@ -55,14 +68,18 @@ def _normalised(forward: Forward) -> dict[int, float]:
         given = call.inputs[0]
         producer = producers.get(id(given))
         by_channel = isinstance(producer, _ConvNd) or len(given.shape) == 2
-        if producer is not None and by_channel and call.training and _cancels(producer, module):
-            cancelled[id(producer)] += 1
+        if producer is not None and by_channel and _cancels(producer, module):
+            if call.training:
+                cancelled[id(producer)] += 1
+            else:
+                idle.add(id(producer))
         producers[id(call.outputs[0])] = module
-    return {
+    shares = {
         id(call.module): cancelled[id(call.module)] / calls[id(call.module)]
         for call in forward.calls
         if isinstance(call.module, (nn.Linear, _ConvNd)) and calls[id(call.module)]
     }
+    return shares, idle
 
 
 def _cancels(layer: nn.Module, norm: nn.Module) -> bool:

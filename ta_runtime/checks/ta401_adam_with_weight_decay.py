@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import torch
 
-from ta_runtime.facts import Optimizer, Refutation, Suspicion
+from ta_runtime.facts import Optimizer, Refutation, Said, Suspicion
 
 
-def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
+def check_optimizer(optimizer: Optimizer) -> Iterator[Said]:
     if type(optimizer.optimizer) is not torch.optim.Adam:
         return
     decays = [
@@ -23,4 +23,5 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
     else:
         decoupled = sum(bool(group.get("decoupled_weight_decay")) for group in optimizer.groups)
         numbers = {"groups": len(optimizer.groups), "with L2": 0, "decoupled": decoupled}
-        yield Refutation(optimizer.place, numbers)
+        because = f"no group of {len(optimizer.groups)} has a weight decay that is L2"
+        yield Refutation(optimizer.place, because, numbers)

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from ta_runtime.facts import Optimizer, Refutation, Suspicion
+from ta_runtime.facts import Optimizer, Refutation, Said, Sight, Suspicion, Unobserved
 
 STRONG = 0.05
 """From here on decoupled decay of everything is reported: recipes with that much (GPT-3 and LLaMA 0.1, DeiT 0.05)
@@ -21,7 +21,7 @@ _BIAS = re.compile(r"(?:^|\.)(?:\w+_)?bias(?:_\w+)?$")
 Holders = dict[int, list[tuple[str, nn.Module]]]
 
 
-def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
+def check_optimizer(optimizer: Optimizer) -> Iterator[Said]:
     decayed = [group for group in optimizer.groups if group.get("weight_decay")]
     if not decayed:
         return
@@ -29,7 +29,7 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
     excludes = any(_is_exclusion(group, holders) for group in optimizer.groups)
     kinds: Counter[str] = Counter()
     first = ""
-    mild = unknown = 0
+    mild = unknown = frozen = 0
     for group in decayed:
         is_meant = excludes or _is_strong(optimizer, group)
         for tensor in group["params"]:
@@ -40,6 +40,7 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
                     kinds[kind] += 1
                     first = first or name
                 mild += kind is not None and not is_meant
+                frozen += not tensor.requires_grad and _named(name, module, tensor) is not None
     if kinds:
         strong = "strong weight decay also shrinks norm weights and biases: leave them out"
         missed = "norm weights or biases are decayed, as the no-decay group lacks them: pick by layer type, not name"
@@ -47,8 +48,13 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
         evidence: dict[str, float | str] = {**kinds, "first": first, "weight_decay": decay}
         yield Suspicion(optimizer.place, missed if excludes else strong, evidence)
     elif not mild and not unknown:
+        if frozen:
+            yield Unobserved(optimizer.place, f"{frozen} norm weights and biases are frozen")
+            return
         held_alone = sum(len(group["params"]) for group in decayed)
-        yield Refutation(optimizer.place, {"decayed parameters": held_alone, "norm weights or biases": 0})
+        because = f"none of {held_alone} decayed parameters is a norm weight or bias"
+        numbers = {"decayed parameters": held_alone, "norm weights or biases": 0}
+        yield Refutation(optimizer.place, because, numbers, rests_on=Sight.LAYERS)
 
 
 def check_init(optimizer: Optimizer) -> Iterator[Suspicion]:
@@ -90,7 +96,11 @@ def _is_strong(optimizer: Optimizer, group: dict[str, Any]) -> bool:
 
 
 def _kind(name: str, module: nn.Module, tensor: Tensor) -> str | None:
-    if tensor.dim() > 1 or not tensor.requires_grad:
+    return _named(name, module, tensor) if tensor.requires_grad else None
+
+
+def _named(name: str, module: nn.Module, tensor: Tensor) -> str | None:
+    if tensor.dim() > 1:
         return None
     if _BIAS.search(name):
         return "biases"

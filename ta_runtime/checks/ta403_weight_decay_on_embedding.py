@@ -4,19 +4,20 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Optimizer, Refutation, Suspicion
+from ta_runtime.facts import Optimizer, Refutation, Said, Sight, Suspicion, Unobserved
 
 
-def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
+def check_optimizer(optimizer: Optimizer) -> Iterator[Said]:
     decayed = [group for group in optimizer.groups if group.get("weight_decay")]
     holders = optimizer.names.holders() if decayed else {}
-    names = []
+    names: list[str] = []
+    frozen: list[str] = []
     for group in decayed:
         for tensor in group["params"]:
             held = holders.get(id(tensor), [])
             # tied to a head, it is a weight as any other
-            if held and tensor.requires_grad and all(isinstance(module, nn.Embedding) for _, module in held):
-                names.append(held[0][0])
+            if held and all(isinstance(module, nn.Embedding) for _, module in held):
+                (names if tensor.requires_grad else frozen).append(held[0][0])
     if names:
         decay = max(float(group["weight_decay"]) for group in decayed)
         evidence: dict[str, float | str] = {
@@ -31,4 +32,9 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
         )
     elif all(id(tensor) in holders for group in decayed for tensor in group["params"]):
         count = sum(len(group["params"]) for group in decayed)
-        yield Refutation(optimizer.place, {"decayed parameters": count, "embeddings": 0})
+        if frozen:
+            yield Unobserved(optimizer.place, f"`{frozen[0]}` is frozen")
+            return
+        because = f"none of {count} decayed parameters is an embedding of its own"
+        numbers = {"decayed parameters": count, "embeddings": 0}
+        yield Refutation(optimizer.place, because, numbers, rests_on=Sight.LAYERS)

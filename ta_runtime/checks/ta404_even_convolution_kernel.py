@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import AskedModel, Model, Refutation, Suspicion
+from ta_runtime.facts import AskedModel, Model, Refutation, Said, Suspicion
 from ta_runtime.probes.places import Place
 
 _Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
 _CROPS = re.compile(r"same_?pad|crop|chomp|trim|cut", re.IGNORECASE)
 
 
-def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
+def check_model(model: Model) -> Iterator[Said]:
     places: dict[Place, list[str]] = defaultdict(list)
     kinds: dict[Place, _Convolution] = {}
     for layer in model.own_layers:
@@ -24,7 +24,8 @@ def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
             kinds.setdefault(layer.place, layer.module)
         else:
             kernel, padding = str(layer.module.kernel_size), str(layer.module.padding)
-            yield Refutation(layer.place, {"kernel": kernel, "padding": padding})
+            because = f"kernel {kernel} with padding {padding} does not enlarge the output"
+            yield Refutation(layer.place, because, {"kernel": kernel, "padding": padding})
     for place, names in places.items():
         kind, sizes = type(kinds[place]).__name__, "x".join(map(str, kinds[place].kernel_size))
         message = f"this `{kind}` pads an even kernel equally, which shifts and enlarges the output: use an odd kernel"

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ta_runtime.facts import Forward, Refutation, Step, Suspicion
+from ta_runtime.facts import Forward, Refutation, Said, Sight, Step, Suspicion
 from ta_runtime.probes.sources import of_attribute
 
 OF_STRUCTURE = True
@@ -14,7 +14,7 @@ _OWN = frozenset(vars(nn.Module()))
 """What every module has: its parameters, hooks and the like."""
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for forward in step.training_forwards:
         known = {id(module) for module in forward.model.module.modules()}
         if all(id(call.module) in known for call in forward.calls) and not _hold_parameters(forward):
@@ -30,7 +30,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         yield from _suspicions(forward, registered)
 
 
-def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Suspicion | Refutation]:
+def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Said]:
     called = {id(call.module) for call in forward.calls}
     for holder in {id(call.module): call.module for call in forward.calls}.values():
         for attribute, kind, elements in _containers(holder):
@@ -44,13 +44,14 @@ def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Suspicion | 
             place = of_attribute(type(holder), attribute) if not hides else None
             if place is not None and all(_is_held(element, registered) for element in elements):
                 count = len(elements)
-                yield Refutation(place, {"elements": count, "held by an optimizer or module": count})
+                because = f"an optimizer or module holds all {count} elements"
+                yield Refutation(place, because, {"elements": count, "held by an optimizer or module": count})
             elif place is not None and lost:
                 first = type(lost[0]).__name__
                 element = "Parameter" if isinstance(lost[0], Tensor) else "Module"
                 registering = element + ("Dict" if kind == "dict" else "List")
                 message = f"`{first}` in the plain {kind} `self.{attribute}` is not trained, moved or saved: use `nn.{registering}`"
-                yield Suspicion(place, message, {"elements": len(lost)})
+                yield Suspicion(place, message, {"elements": len(lost)}, hides=Sight.LAYERS)
 
 
 def _hold_parameters(forward: Forward) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.facts import Refutation, Said, Sight, Step, Suspicion
 from ta_runtime.probes.places import Place
 from ta_runtime.probes.registers import BUILT
 
@@ -13,7 +13,7 @@ PASSES = 2
 """Audited steps in a row in which a line builds a new layer. A lazy layer is built in one."""
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     if not len(step.births):
         return
     made: dict[Place, list[nn.Module]] = {}
@@ -28,7 +28,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             kept[place] = born
     for place in kept.keys() - made.keys():
         step.history.streak(("TA411", place), False)
-        yield Refutation(place, {"built at step": kept[place], "still runs at step": step.index})
+        because = f"the layer built at step {kept[place]} still runs at step {step.index}"
+        yield Refutation(place, because, {"built at step": kept[place], "still runs at step": step.index})
     for place, modules in made.items():
         if step.history.streak(("TA411", place), True) >= PASSES:
             kind = type(modules[0])
@@ -37,7 +38,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
                 lost = "which drops values in evaluation too"
             parameters = sum(p.numel() for module in modules for p in module.parameters())
             message = f"each forward pass builds a new `{kind.__name__}`, {lost}: build it in `__init__`"
-            yield Suspicion(place, message, {"built in this step": len(modules), "weights": parameters})
+            evidence = {"built in this step": len(modules), "weights": parameters}
+            yield Suspicion(place, message, evidence, hides=Sight.LAYERS)
 
 
 def _has_state(module: nn.Module) -> bool:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for attribute in run.attributes:
         numbers: dict[str, float | int | str] = {
             "steps looked at": attribute.looks,
@@ -15,4 +15,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             message = f"`self.{attribute.name}` is a copy of a parameter and never trains: keep the parameter itself"
             yield Suspicion(attribute.place, message, numbers)
         elif attribute.registered:
-            yield Refutation(attribute.place, numbers)
+            because = f"`self.{attribute.name}` is a parameter of its module in all {attribute.looks} looks"
+            yield Refutation(attribute.place, because, numbers)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Attribute, Refutation, Run, Suspicion
+from ta_runtime.facts import Attribute, Run, Said, Suspicion, Unobserved
 
 LOOKS = 2
 """Thorough steps at which a tensor is looked at before anything is said: something may write to it in each."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for attribute in run.attributes:
         if (
             attribute.registered
@@ -19,8 +19,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             continue
         if (harm := _harm(attribute)) is not None:
             yield Suspicion(attribute.place, f"`self.{attribute.name}` {harm}", _numbers(attribute))
-        elif attribute.is_plain:
-            yield Refutation(attribute.place, _numbers(attribute))
+        elif attribute.model_device == "cpu":
+            yield Unobserved(attribute.place, "the model stays on the CPU, so nothing is moved")
 
 
 def _harm(attribute: Attribute) -> str | None:

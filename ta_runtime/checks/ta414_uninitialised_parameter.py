@@ -4,16 +4,17 @@ import linecache
 import re
 from collections.abc import Iterator
 
-from ta_runtime.facts import Content, Refutation, Run, Suspicion
+from ta_runtime.facts import Content, Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for content in run.contents:
         if content.changed is None:
             continue
         numbers = {"elements": content.elements, "written before the first step": content.changed}
         if content.written or content.changed:
-            yield Refutation(content.place, numbers)
+            because = f"{content.elements} elements were written before the first step"
+            yield Refutation(content.place, because, numbers)
         elif content.filled or not _may_be_zeroed(content):
             message = (
                 f"`self.{content.name}` starts from whatever was in memory: initialise it, as with `nn.init`"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 from ta_runtime.facts.mode import ATTENTION
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for dropping in run.modes.droppings:
         if dropping.function == ATTENTION:
             continue
@@ -22,6 +22,11 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             evidence = {"p": dropping.p, "calls in training mode": dropping.training}
             message = f"`{name}` without `training` drops nothing, not even in training: pass `training=self.training`"
             yield Suspicion(dropping.place, message, evidence)
-        elif dropping.evaluating and not dropping.dropped:
+        elif not dropping.evaluating:
+            yield Unobserved(dropping.place, "no call was in evaluation mode")
+        elif not dropping.training:
+            yield Unobserved(dropping.place, "its probability is 0 in this run")
+        elif not dropping.dropped:
+            because = f"none of {dropping.evaluating} calls in evaluation mode drops, and {dropping.training} in training do"
             evidence = {"p": dropping.p, "calls in evaluation mode": dropping.evaluating, "dropped": 0}
-            yield Refutation(dropping.place, evidence)
+            yield Refutation(dropping.place, because, evidence)

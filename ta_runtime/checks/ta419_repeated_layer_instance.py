@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from ta_runtime.facts import Layer, Model, Refutation, Suspicion
+from ta_runtime.facts import Layer, Model, Refutation, Said, Suspicion, Unobserved
 from ta_runtime.probes.places import Place
 from ta_runtime.probes.registers import BUILT
 from ta_runtime.probes.sources import text
@@ -15,7 +15,7 @@ _SHARED = re.compile(r"shar|\btie|tied|tying|same|recurren|recursive|reus|univer
 """One instance on purpose, in the words of those who do it: the linter's."""
 
 
-def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
+def check_model(model: Model) -> Iterator[Said]:
     for layer in model.own_layers:
         if not isinstance(layer.module, (nn.Sequential, nn.ModuleList)):
             continue
@@ -33,8 +33,11 @@ def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
                 )
                 related = tuple((place, "the layer is made here") for place in dict.fromkeys(places))
                 yield Suspicion(layer.place, message, numbers, related=related)
+        elif len(held) == 1:
+            yield Unobserved(layer.place, "it holds one layer", tuple(dict.fromkeys(places)))
         elif distinct == len(held):
-            yield Refutation(layer.place, numbers, related=tuple(dict.fromkeys(places)))
+            because = f"its {distinct} layers are different ones"
+            yield Refutation(layer.place, because, numbers, related=tuple(dict.fromkeys(places)))
 
 
 def _is_multiplied(ids: list[int]) -> bool:

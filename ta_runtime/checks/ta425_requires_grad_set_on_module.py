@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Layer, Refutation, Step, Suspicion
+from ta_runtime.facts import Layer, Refutation, Said, Step, Suspicion
 from ta_runtime.probes.places import Place
 from ta_runtime.probes.sources import assigned_to, settings_of
 
 OF_STRUCTURE = True
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for forward in step.training_forwards:
         if not any("requires_grad" in vars(module) for module in forward.model.module.modules()):
             continue
@@ -27,7 +27,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
                     yield Suspicion(place, message, numbers)
             else:
                 for place in places:
-                    yield Refutation(place, numbers)
+                    because = f"{learning} of its {len(parameters)} parameters require gradients, as it says"
+                    yield Refutation(place, because, numbers)
 
 
 def _set_at(layer: Layer) -> list[Place]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Membership, Refutation, Run, Suspicion
+from ta_runtime.facts import Membership, Refutation, Run, Said, Sight, Suspicion
 from ta_runtime.probes.places import Place
 
 STEPS = 2
@@ -24,15 +24,15 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
             yield Suspicion(layer.place, message, evidence, related=related)
 
 
-def check_run(run: Run) -> Iterator[Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     """Of the models as they were last: every parameter that can learn has an optimizer."""
     models = [layer for layer in run.memberships if not layer.name]
     for place, held in _by_optimizer(models).items():
         if all(model.held == model.trainable and not model.stale for model in held):
-            yield Refutation(
-                place,
-                {"trainable parameters": sum(m.trainable for m in held), "held": sum(m.held for m in held)},
-            )
+            count = sum(model.held for model in held)
+            because = f"optimizers hold all {count} trainable parameters, as the models have them"
+            numbers = {"trainable parameters": sum(m.trainable for m in held), "held": count}
+            yield Refutation(place, because, numbers, rests_on=Sight.LAYERS)
 
 
 def _by_optimizer(models: list[Membership]) -> dict[Place, list[Membership]]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 TIMES = 2
 """Loads of one line that change nothing. Once, at the start, does no harm: a state to which nothing was added, say."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loading in run.loadings:
         numbers = {"loads": loading.times, "onto itself": loading.onto_itself, "tensors": loading.tensors}
         if loading.onto_itself >= TIMES and loading.onto_itself == loading.times:
@@ -18,4 +18,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 numbers,
             )
         elif not loading.onto_itself:
-            yield Refutation(loading.place, numbers)
+            because = f"none of {loading.times} loads is of a network's own tensors"
+            yield Refutation(loading.place, because, numbers)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Sight, Suspicion, Unobserved
 from ta_runtime.probes.sources import assigned_to
 
 STEPS = 3
@@ -40,14 +40,18 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
             yield Suspicion(layer.place, message, evidence, related=related)
 
 
-def check_run(run: Run) -> Iterator[Refutation]:
-    """Of a layer that an optimizer holds, or that no gradient ever reached."""
+def check_run(run: Run) -> Iterator[Said]:
+    """Of a layer that an optimizer holds, or that cannot learn in this run."""
     for layer in run.memberships:
-        without = layer.looks >= STEPS and not layer.with_gradient and not layer.left_out
-        if layer.held == layer.trainable or without:
+        if not layer.trainable:
+            yield Unobserved(layer.place, "all of it is frozen")
+        elif layer.held == layer.trainable:
             numbers = {
                 "trainable parameters": layer.trainable,
                 "held": layer.held,
                 "with gradient": layer.with_gradient,
             }
-            yield Refutation(layer.place, numbers)
+            because = f"optimizers hold all {layer.held} of its trainable parameters"
+            yield Refutation(layer.place, because, numbers, rests_on=Sight.LAYERS)
+        elif layer.looks >= STEPS and not layer.with_gradient:
+            yield Unobserved(layer.place, "no gradient reaches it")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from ta_runtime.facts import Refutation, Step, Suspicion, Update
+from ta_runtime.facts import Refutation, Said, Step, Suspicion, Update
 from ta_runtime.naming import Names
 
 STEPS = 3
@@ -18,7 +18,7 @@ WARM = 0.5
 _HALF = (torch.float16, torch.bfloat16)
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     by_optimizer: dict[int, list[Update]] = {}
     moved = [update for update in step.updates if _counts(update)]
     tables = _tables(moved[0].optimizer.names) if moved else frozenset()
@@ -34,7 +34,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             rate = {"learning rate": updates[0].learning_rate}
             yield Suspicion(optimizer.place, message, evidence | rate)
         elif stayed < FEW:
-            yield Refutation(optimizer.place, evidence, of_data=True)
+            because = f"a step changes {1 - stayed:.0%} of the elements in half precision"
+            yield Refutation(optimizer.place, because, evidence, of_data=True)
 
 
 def _counts(update: Update) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 FEW = 2
 """Looks at averages that a verdict needs."""
@@ -12,13 +12,16 @@ STUCK, MOVES = 0.1, 0.5
 """Of the elements that differ from the new values, the share that moves: of one that rounds away nearly none does."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for found in run.slow_averages:
         if found.looks < FEW:
             if found.precise and not found.dtype:
-                yield Refutation(found.place, {"averages of more than half precision": found.precise})
+                because = f"all {found.precise} averages have more than half precision"
+                numbers = {"averages of more than half precision": found.precise}
+                yield Refutation(found.place, because, numbers)
             continue
         if found.differing < ENOUGH:
+            yield Unobserved(found.place, "the averages hardly differ from the weights that they follow")
             continue
         share = found.moved / found.differing
         evidence = {"share of elements that move": round(share, 3), "decay": found.decay}
@@ -26,4 +29,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             message = f"the averaged weights never change, as updates round away in {found.dtype}: keep them in float32"
             yield Suspicion(found.place, message, evidence)
         elif share >= MOVES:
-            yield Refutation(found.place, evidence, of_data=True)
+            because = f"{share:.0%} of the elements that should move do"
+            yield Refutation(found.place, because, evidence, of_data=True)

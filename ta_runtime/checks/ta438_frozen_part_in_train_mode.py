@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 FEW = 2
 """Comparisons of audited steps that a verdict needs: parameters still frozen at each."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for found in run.frozen_parts:
         if found.looks < FEW:
             continue
@@ -22,4 +22,5 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             message = f"dropout in the frozen `{found.part}` still drops: put it into `eval()`"
             yield Suspicion(found.place, message, {"dropout layers": found.dropouts}, related=related)
         elif found.still == found.looks:
-            yield Refutation(found.place, {"looks in evaluation mode": found.still})
+            because = f"all frozen parts are in evaluation mode in {found.still} looks"
+            yield Refutation(found.place, because, {"looks in evaluation mode": found.still})

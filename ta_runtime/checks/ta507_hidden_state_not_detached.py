@@ -2,23 +2,25 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 EARLIER = 2
 """Earlier steps that a successful pass must enter: a loss over two steps on purpose enters one."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for backward in run.backwards:
         if backward.failed:
             message = (
                 "the backward pass goes into the freed graph of an earlier step and fails: detach the state"
             )
-            yield Suspicion(backward.place, message, {"earlier steps reached": backward.failed})
+            numbers = {"earlier steps reached": backward.failed}
+            yield Suspicion(backward.place, message, numbers, shows_elsewhere=True)
         elif backward.earlier >= EARLIER:
             message = "each backward pass goes through all earlier steps and gets slower: detach the state"
-            yield Suspicion(backward.place, message, {"earlier steps reached": backward.earlier})
+            numbers = {"earlier steps reached": backward.earlier}
+            yield Suspicion(backward.place, message, numbers, shows_elsewhere=True)
         elif backward.followed and not backward.earlier:
-            yield Refutation(
-                backward.place, {"steps followed": backward.followed, "earlier steps reached": 0}
-            )
+            because = f"the graph of {backward.followed} steps reaches no earlier one"
+            numbers = {"steps followed": backward.followed, "earlier steps reached": 0}
+            yield Refutation(backward.place, because, numbers)

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Softmax, Step, Suspicion
+from ta_runtime.facts import Refutation, Said, Softmax, Step, Suspicion
 from ta_runtime.probes.places import Place
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     by_place: dict[Place, list[Softmax]] = {}
     for call in step.softmaxes:
         by_place.setdefault(call.place, []).append(call)
     for place, calls in by_place.items():
         largest = max(call.size for call in calls)
         if largest > 1:
-            yield Refutation(place, {"largest dimension": largest})
+            yield Refutation(place, f"it runs over {largest} values", {"largest dimension": largest})
         elif all(call.over_outputs for call in calls):
             function, result = calls[0].function, 0 if "log" in calls[0].function else 1
             message = (

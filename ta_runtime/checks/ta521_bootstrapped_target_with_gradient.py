@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.facts import Refutation, Said, Sight, Step, Suspicion
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for residual in step.residuals:
         if residual.shared:
             message = "this loss also trains the network through its own target: detach the target"
-            yield Suspicion(residual.place, message, {"weights behind both sides": residual.shared})
+            numbers = {"weights behind both sides": residual.shared}
+            yield Suspicion(residual.place, message, numbers, shows_elsewhere=True)
         else:
-            yield Refutation(residual.place, {"weights behind the target": 0})
+            numbers = {"weights behind the target": 0}
+            because = "no weight behind the prediction is behind its target"
+            yield Refutation(residual.place, because, numbers, rests_on=Sight.GRADIENTS)

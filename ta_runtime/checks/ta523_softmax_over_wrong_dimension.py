@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loss, Refutation, Step, Suspicion
+from ta_runtime.facts import Loss, Refutation, Said, Step, Suspicion
 
 FAR = 0.05
 """How far from 1 the sum over the classes may be: more than half precision rounds."""
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for loss in step.losses:
         total = _total(loss)
         if total is None or loss.scores is None:
             continue
         if abs(total - 1) <= FAR:
-            yield Refutation(loss.place, loss.scores.evidence)
+            because = f"the probabilities add up to {total:.3g} over the classes"
+            yield Refutation(loss.place, because, loss.scores.evidence)
         else:
             message = f"`{loss.scores.made_by}` does not run over the classes and mixes samples or positions: set `dim` to the classes"
-            yield Suspicion(loss.place, message, loss.scores.evidence)
+            yield Suspicion(loss.place, message, loss.scores.evidence, shows_elsewhere=True)
 
 
 def _total(loss: Loss) -> float | None:

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.facts import Refutation, Said, Sight, Step, Suspicion
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     for product in step.products:
         if product.parameters:
             message = "the actor's loss also trains the critic, through the advantage: detach the advantage"
-            yield Suspicion(product.place, message, {"parameters behind it": product.parameters})
+            numbers = {"parameters behind it": product.parameters}
+            yield Suspicion(product.place, message, numbers, shows_elsewhere=True)
         elif product.parameters == 0:
-            yield Refutation(product.place, {"parameters behind the other factor": 0})
+            numbers = {"parameters behind the other factor": 0}
+            because = "no parameter is behind the advantage"
+            yield Refutation(product.place, because, numbers, rests_on=Sight.GRADIENTS)

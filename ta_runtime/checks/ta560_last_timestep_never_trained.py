@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for drawn in run.timesteps:
         numbers = {"drawn below": drawn.end, "entries of the schedule": drawn.entries}
         if drawn.end == drawn.entries - 1 and not drawn.others:
@@ -15,4 +15,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 numbers,
             )
         elif drawn.end == drawn.entries:
-            yield Refutation(drawn.place, numbers)
+            because = f"draws reach the last of {drawn.entries} entries"
+            yield Refutation(drawn.place, because, numbers)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, LoopHistory, Refutation, Run, Suspicion
+from ta_runtime.facts import Condition, LoopHistory, Refutation, Run, Said, Suspicion
 from ta_runtime.probes.places import Place
 
 FEW = 3
 """Steps on gradients of earlier steps needed for a finding: two may be one iteration that steps twice."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         is_cleared = any(event.action is Action.CLEAR for pattern in history.patterns for event, _ in pattern)
         for place in history.places(Action.STEP):
@@ -33,5 +33,9 @@ def cleared(history: LoopHistory, place: Place) -> Refutation | None:
     """The refutation for a place where each step found cleared gradients."""
     found = history.steps(place)
     if found[Condition.FRESH] >= 2 and not found[Condition.STALE]:
-        return Refutation(place, {"steps": found.total(), "on cleared gradients": found[Condition.FRESH]})
+        because = (
+            f"{found[Condition.FRESH]} of {found.total()} steps found cleared gradients, and none old ones"
+        )
+        numbers = {"steps": found.total(), "on cleared gradients": found[Condition.FRESH]}
+        return Refutation(place, because, numbers)
     return None

@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation, Run, StepPattern, Suspicion
+from ta_runtime.facts import (
+    Condition,
+    LoopHistory,
+    ObservedAction,
+    Refutation,
+    Run,
+    Said,
+    StepPattern,
+    Suspicion,
+)
 from ta_runtime.probes.places import NOWHERE, Place
 
 FEW = 2
@@ -15,7 +24,7 @@ ALIKE = 0.9
 """and how many of all steps they must be: the end of an epoch may have fewer batches, and bad ones may be dropped."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         places = history.places(Action.STEP)
         used = {place: _used(history, place) for place in places}
@@ -34,7 +43,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             elif (suspicion := _overwritten(history, place)) is not None:
                 yield suspicion
             elif used[place] >= FEW and not lost:
-                yield Refutation(place, {"steps": used[place], "without gradients": 0})
+                because = f"all {used[place]} steps found their gradients"
+                yield Refutation(place, because, {"steps": used[place], "without gradients": 0})
 
 
 def _overwritten(history: LoopHistory, place: Place) -> Suspicion | None:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
 from ta_runtime.checks.ta600_missing_zero_grad import FEW, cleared, is_stale
-from ta_runtime.facts import Condition, Refutation, Run, Suspicion
+from ta_runtime.facts import Condition, LoopHistory, Run, Said, Suspicion, Unobserved
+from ta_runtime.probes.places import Place
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         is_cleared = any(event.action is Action.CLEAR for pattern in history.patterns for event, _ in pattern)
         for place in history.places(Action.STEP):
@@ -18,5 +19,15 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 yield Suspicion(
                     place, message, {"steps on old gradients": stale, "on cleared gradients": fresh}
                 )
+            elif not _has_several_steps(history, place):
+                yield Unobserved(place, "each epoch is one step")
             elif (refutation := cleared(history, place)) is not None:
                 yield refutation
+
+
+def _has_several_steps(history: LoopHistory, place: Place) -> bool:
+    """Whether an epoch has a second step, which gradients of its first could reach; True where no loader tells."""
+    patterns = [pattern for pattern, _, _ in history.ending(place) if pattern != history.first]
+    return not patterns or not all(
+        any(event.action is Action.EPOCH for event, _ in pattern) for pattern in patterns
+    )

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import LoopHistory, Refutation, Run, Suspicion
+from ta_runtime.facts import LoopHistory, Refutation, Run, Said, Suspicion
 from ta_runtime.probes.places import Place
 
 FEW = 2
 """Useless clippings needed for a finding."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for place in dict.fromkeys(
         place for history in run.loop.histories for place in history.places(Action.CLIP)
     ):
@@ -22,7 +22,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         elif (
             used >= FEW and used >= late
         ):  # of two optimizers with the same parameters one may have stepped before
-            yield Refutation(place, {"clippings before a step": used})
+            because = f"{used} clippings come between a backward pass and its step"
+            yield Refutation(place, because, {"clippings before a step": used})
 
 
 def _counted(history: LoopHistory, place: Place) -> tuple[int, int]:

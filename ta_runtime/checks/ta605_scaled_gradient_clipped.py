@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, Refutation, Run, Suspicion
+from ta_runtime.facts import Condition, Refutation, Run, Said, Suspicion, Unobserved
 
 FEW = 2
 """Correct clippings needed for a refutation."""
@@ -11,7 +11,7 @@ SHARE = 0.05
 """A share of the scale: a limit above it was chosen with the scale in mind, as limits are about 1 and scales thousands."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         for place in history.places(Action.CLIP):
             clips = [
@@ -30,4 +30,10 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 message = "gradients are clipped while still scaled: call `scaler.unscale_()` first"
                 yield Suspicion(place, message, {"limit": limit, "scale": scale})
             elif plain >= FEW and plain == sum(times for _, times in clips):
-                yield Refutation(place, {"clippings": plain, "of scaled gradients": 0})
+                if history.scaler is None:
+                    continue
+                if not history.scaler:
+                    yield Unobserved(place, "the scaler is disabled")
+                    continue
+                because = f"{plain} clippings come after `unscale_`, none before"
+                yield Refutation(place, because, {"clippings": plain, "of scaled gradients": 0})

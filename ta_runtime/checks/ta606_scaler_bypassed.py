@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, Refutation, Run, Suspicion
+from ta_runtime.facts import Condition, Refutation, Run, Said, Suspicion, Unobserved
 
 FEW = 2
 """Steps needed for a finding."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         if history.without_update is not None:
             message = "the second `scaler.step` raises an error: call `scaler.update()` after each step"
@@ -29,6 +29,13 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                     place, message, {"steps on scaled gradients": scaled, "by the scaler": scaler}
                 )
             elif scaler + plain >= FEW and scaler + plain == sum(times for _, times in steps):
-                yield Refutation(
-                    place, {"steps": scaler + plain, "on scaled gradients": 0, "by a scaler": scaler}
+                if history.scaler is None:
+                    continue
+                if not history.scaler:
+                    yield Unobserved(place, "the scaler is disabled")
+                    continue
+                because = (
+                    f"of {scaler + plain} steps the scaler makes {scaler}, and none uses scaled gradients"
                 )
+                numbers = {"steps": scaler + plain, "on scaled gradients": 0, "by a scaler": scaler}
+                yield Refutation(place, because, numbers)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, SchedulerCalls, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, SchedulerCalls, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for schedule in run.loop.schedules:
         if not schedule.begins or not schedule.optimizer_steps:
             continue
@@ -14,7 +14,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Suspicion(schedule.place, message, _evidence(schedule))
         elif schedule.before_first == 0:
             evidence = {"steps": schedule.times, "before the first of the optimizer": 0}
-            yield Refutation(schedule.place, evidence)
+            because = f"none of its {schedule.times} steps comes before the first of the optimizer"
+            yield Refutation(schedule.place, because, evidence)
 
 
 def _is_early(schedule: SchedulerCalls) -> bool:

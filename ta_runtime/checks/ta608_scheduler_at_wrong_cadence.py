@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, SchedulerCalls, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, SchedulerCalls, Suspicion, Unobserved
 
 _ENDLESS = ("ExponentialLR", "MultiStepLR", "StepLR")
 NOTHING = 1e-7
@@ -13,9 +13,12 @@ FEW = 4
 """Steps of a scheduler from which on its cadence shows."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for schedule in run.loop.schedules:
-        if schedule.times < FEW or schedule.has_argument or not schedule.begins:
+        if schedule.has_argument or not schedule.begins:
+            continue
+        if schedule.times < FEW:
+            yield Unobserved(schedule.place, f"{schedule.times} steps of it, too few to tell")
             continue
         related = ((schedule.built, "the schedule is laid out here"),)
         evidence = _evidence(schedule)
@@ -28,7 +31,10 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             message = f"`{schedule.kind}` counts epochs, but is stepped with the optimizer: step it per epoch"
             yield Suspicion(schedule.place, message, evidence, related=related)
         elif _fits(schedule):
-            yield Refutation(schedule.place, evidence)
+            because = (
+                f"{schedule.times} steps of it and {schedule.optimizer_steps} of the optimizer fit its length"
+            )
+            yield Refutation(schedule.place, because, evidence)
 
 
 def _is_per_epoch(schedule: SchedulerCalls) -> bool:

@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation, Run, StepPattern, Suspicion
+from ta_runtime.facts import (
+    Condition,
+    LoopHistory,
+    ObservedAction,
+    Refutation,
+    Run,
+    Said,
+    StepPattern,
+    Suspicion,
+)
 from ta_runtime.probes.places import Place
 
 FEW = 2
@@ -13,7 +22,7 @@ PRECISION = 1e-5
 """Relative tolerance for a divisor read from the graph in single precision."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         for place, (whole, divided, count) in _accumulations(history).items():
             if whole >= FEW and not divided:
@@ -22,7 +31,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 )
                 yield Suspicion(place, message, {"batches to a step": count, "loss divided by": 1})
             elif divided and not whole:
-                yield Refutation(place, {"batches to a step": count, "loss divided by": count})
+                because = f"the loss is divided by the {count} batches to a step"
+                yield Refutation(place, because, {"batches to a step": count, "loss divided by": count})
 
 
 def _accumulations(history: LoopHistory) -> dict[Place, tuple[int, int, int]]:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import LoopHistory, Refutation, Run, StepPattern, Suspicion
+from ta_runtime.facts import LoopHistory, Refutation, Run, Said, StepPattern, Suspicion
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         usual = _usual(history)
         if usual < 2:
@@ -19,9 +19,11 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         for place in history.places(Action.STEP):
             if left:
                 message = "the last batches of an epoch are accumulated but not stepped in it: step after the loop too"
-                yield Suspicion(place, message, {"batches to a step": usual, "left over": max(left)})
+                numbers = {"batches to a step": usual, "left over": max(left)}
+                yield Suspicion(place, message, numbers, shows_elsewhere=True)
             elif history.epoch_is_over and not pending:
-                yield Refutation(place, {"batches to a step": usual, "left over": 0})
+                because = f"each epoch ends with a step, after {usual} batches to each"
+                yield Refutation(place, because, {"batches to a step": usual, "left over": 0})
 
 
 def _usual(history: LoopHistory) -> int:

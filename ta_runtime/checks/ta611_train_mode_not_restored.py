@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Sight, Suspicion, Unobserved
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for switch in run.modes.switches:
         if switch.trained and switch.layers and switch.evaluated:
             message = f"`{switch.model}` trains in evaluation mode: call `train()` after evaluating"
@@ -14,6 +14,14 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             related = ((at, "a step in evaluation mode"),) if at is not None else ()
             yield Suspicion(switch.place, message, evidence, related=related)
         elif switch.trained and not switch.layers:
-            yield Refutation(switch.place, {"layers that depend on the mode": 0})
+            if switch.idle:
+                yield Unobserved(switch.place, "its dropout is 0 in this run")
+                continue
+            because = f"no layer depends on the mode, in {switch.trained} steps in evaluation mode"
+            numbers = {"layers that depend on the mode": 0}
+            yield Refutation(switch.place, because, numbers, rests_on=Sight.LAYERS)
         elif switch.restored and not switch.trained:
-            yield Refutation(switch.place, {"back in training mode": switch.restored})
+            because = f"back in training mode before the next step, {switch.restored} times"
+            yield Refutation(switch.place, because, {"back in training mode": switch.restored})
+        elif not switch.trained:
+            yield Unobserved(switch.place, "no step follows it")

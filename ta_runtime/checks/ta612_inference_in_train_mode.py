@@ -2,19 +2,24 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Inference, Refutation, Run, Suspicion
+from ta_runtime.facts import Inference, Refutation, Run, Said, Sight, Suspicion, Unobserved
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for inference in run.modes.inferences:
         is_loaded = run.infers and inference.loaded > 0
         if not inference.unrecorded and not is_loaded:
             continue
         if not inference.unsettled:
-            yield Refutation(
-                inference.place,
-                {"passes": inference.unrecorded, "in training mode, with layers that depend on it": 0},
-            )
+            numbers = {"passes": inference.unrecorded, "in training mode, with layers that depend on it": 0}
+            if not inference.plain:
+                because = f"all {inference.unrecorded} passes are in evaluation mode"
+                yield Refutation(inference.place, because, numbers)
+            elif inference.idle:
+                yield Unobserved(inference.place, "its dropout is 0 in this run")
+            else:
+                because = f"no layer depends on the mode, in {inference.plain} passes in training mode"
+                yield Refutation(inference.place, because, numbers, rests_on=Sight.LAYERS)
         elif inference.dropouts + inference.norms and (is_loaded or _evaluates(inference)):
             evidence = {
                 "passes in training mode": (inference.noisy or inference.loaded) + 1,

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 PASSES = 2
 """The least graphs: a single pass may be there to learn a shape."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for inference in run.modes.inferences:
         evidence = {"passes": inference.passes, "graphs": inference.graphs, "used": inference.used}
         if inference.graphs >= PASSES and not inference.used:
@@ -18,4 +18,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
                 evidence,
             )
         elif not inference.graphs or inference.used:
-            yield Refutation(inference.place, evidence)
+            because = (
+                f"a backward pass goes through {inference.used} of {inference.graphs} graphs"
+                if inference.graphs
+                else f"none of {inference.passes} passes records a graph"
+            )
+            yield Refutation(inference.place, because, evidence)

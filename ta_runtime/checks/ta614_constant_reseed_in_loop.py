@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 REPEATS = 3
 """Steps of one optimizer that must start from the same state: two may be a start and a resumption."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for seeding in run.seeds.seedings:
         if len(seeding.values) > 1:
             if seeding.calls >= REPEATS:
-                yield Refutation(seeding.place, {"seedings": seeding.calls, "seeds": len(seeding.values)})
+                because = f"{seeding.calls} seedings set {len(seeding.values)} seeds"
+                evidence = {"seedings": seeding.calls, "seeds": len(seeding.values)}
+                yield Refutation(seeding.place, because, evidence)
             continue
         last = seeding.starts[-1][0] if seeding.starts else None
         starts = [(left, found) for optimizer, left, found in seeding.starts if optimizer == last]
@@ -20,7 +22,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             continue
         states = {found for _, found in starts}
         if all(left == found for left, found in starts):
-            yield Refutation(seeding.place, {"seedings": seeding.calls, "drawn after the seed": 0})
+            yield Unobserved(seeding.place, "nothing random was drawn between a seeding and its step")
         elif len(states) == 1:
             message = "each seeding repeats the same random numbers: seed once, before the loop"
             numbers: dict[str, int | str] = {
@@ -30,6 +32,6 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             }
             yield Suspicion(seeding.place, message, numbers)
         elif len(states) == len(starts):
-            yield Refutation(
-                seeding.place, {"seedings": seeding.calls, "different states at the step": len(states)}
-            )
+            because = f"{len(states)} steps begin from {len(states)} states of the generator"
+            evidence = {"seedings": seeding.calls, "different states at the step": len(states)}
+            yield Refutation(seeding.place, because, evidence)

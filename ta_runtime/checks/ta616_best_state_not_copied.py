@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for kept in run.checkpoints.kept:
         evidence = {
             "kept at step": kept.taken_at,
@@ -17,4 +17,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             message = "the state kept here changed with training before it was used: keep a `deepcopy`"
             yield Suspicion(kept.place, message, evidence, related=((kept.used, "it is used here"),))
         else:
-            yield Refutation(kept.place, evidence)
+            because = f"none of {kept.tensors} tensors kept at step {kept.taken_at} is the model's own"
+            yield Refutation(kept.place, because, evidence)

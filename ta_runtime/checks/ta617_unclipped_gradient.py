@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from ta_runtime.facts import Gradients, Refutation, Suspicion
+from ta_runtime.facts import Gradients, Refutation, Said, Suspicion, Unobserved
 
 WARM_UP = 50
 """Steps before a run's own norms say what is usual."""
@@ -18,12 +18,15 @@ Measured: after the warm-up few norms of the healthy runs in `tests/runs` are ab
 """
 
 
-def check_gradients(gradients: Gradients) -> Iterator[Suspicion | Refutation]:
+def check_gradients(gradients: Gradients) -> Iterator[Said]:
     usual = gradients.optimizer.history.log_norms
     norm = gradients.total
     if norm is None or not math.isfinite(norm) or norm <= 0 or gradients.skipped:
         return
-    if gradients.before_clipping is not None or usual.count < WARM_UP:
+    if gradients.before_clipping is not None:
+        return
+    if usual.count < WARM_UP:
+        yield Unobserved(gradients.place, f"fewer than {WARM_UP} steps, which say what norm is usual")
         return
     middle, spread = usual.usual
     logarithm = math.log(norm)
@@ -34,4 +37,5 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion | Refutation]:
     elif max(logarithm, *usual.values) - middle < math.log(WITHIN):
         largest = math.exp(max(logarithm, *usual.values))
         evidence = {"largest norm": largest, "usual norm": math.exp(middle)}
-        yield Refutation(gradients.place, evidence, of_data=True)
+        because = f"no gradient norm is above {WITHIN:g} times the usual {math.exp(middle):.3g}"
+        yield Refutation(gradients.place, because, evidence, of_data=True)

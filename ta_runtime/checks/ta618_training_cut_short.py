@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loader, Pass, Refutation, Run, Suspicion
+from ta_runtime.facts import Loader, Pass, Refutation, Run, Said, Suspicion, Unobserved
 from ta_runtime.probes import loops
 from ta_runtime.probes.places import Place
 
@@ -14,7 +14,7 @@ _A_FEW = 100
 _TRIES_OUT = re.compile(r"debug|dry|smoke|fast_dev|sanity|profil|test|bench|demo", re.IGNORECASE)
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         if loader.length is not None and loader.trained:
             for place in dict.fromkeys(each.place for each in loader.passes if each.place is not None):
@@ -25,15 +25,21 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 yield from _end(loader, loader.length)
 
 
-def _epochs(place: Place, passes: list[Pass], length: int) -> Iterator[Suspicion | Refutation]:
+def _epochs(place: Place, passes: list[Pass], length: int) -> Iterator[Said]:
     """Every epoch takes the same part of the batches: the code that takes them says how many."""
     loop = loops.around(place)
     if loop is None:
         return
     batches = passes[0].batches
     numbers = {"batches per epoch": batches, "of": length, "epochs": len(passes)}
+    cut = (loop.cut,) if loop.cut is not None else ()
     if any(each.ended or each.batches >= length for each in passes):
-        yield Refutation(loop.place, numbers, (loop.cut,) if loop.cut is not None else ())
+        if loop.limit is not None and loop.limit >= length:
+            reason = f"the loader has {length} batches, which is within the limit of {loop.limit}"
+            yield Unobserved(loop.place, reason, cut)
+            return
+        because = f"an epoch takes all {length} batches"
+        yield Refutation(loop.place, because, numbers, cut)
     elif _are_cut_alike(passes) and not _TRIES_OUT.search(loop.function):
         if loop.cut is not None and loop.limit is not None and _is_at(batches, loop.limit):
             message = (
@@ -48,7 +54,7 @@ def _epochs(place: Place, passes: list[Pass], length: int) -> Iterator[Suspicion
             )
 
 
-def _end(loader: Loader, length: int) -> Iterator[Suspicion | Refutation]:
+def _end(loader: Loader, length: int) -> Iterator[Said]:
     """The whole training makes a number of steps that is rounded down: its last epoch is not finished."""
     last = loader.passes[-1]
     place = loader.stepped_at
@@ -57,7 +63,8 @@ def _end(loader: Loader, length: int) -> Iterator[Suspicion | Refutation]:
         return
     numbers = {"batches of the last epoch": last.batches, "of": length, "epochs": loader.epochs}
     if last.ended or last.batches >= length:
-        yield Refutation(loop.place, numbers)
+        because = f"the last epoch takes all {length} batches"
+        yield Refutation(loop.place, because, numbers)
     else:
         message = "the last epoch is not finished, as the number of steps is rounded down: round it up"
         yield Suspicion(loop.place, message, numbers)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 CLEARED = 3
 """How often its gradients were cleared without a step between: some loops clear twice before the first."""
@@ -10,11 +10,13 @@ OTHERS = 20
 """Steps of other optimizers meanwhile: a GAN may train one of its networks some times more often than the other."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for optimizer in run.loop.optimizers:
         if optimizer.steps:
-            yield Refutation(optimizer.built, {"steps": optimizer.steps})
-        elif run.failure is None and optimizer.had_gradients and not optimizer.shares:
+            yield Refutation(optimizer.built, f"it steps {optimizer.steps} times", {"steps": optimizer.steps})
+        elif not optimizer.had_gradients:
+            yield Unobserved(optimizer.built, "its parameters have no gradients")
+        elif run.failure is None and not optimizer.shares:
             evidence = {
                 "cleared with gradients": optimizer.cleared,
                 "steps of other optimizers": optimizer.others,

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Stepped, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Stepped, Suspicion
 
 FEW = 20
 """Steps of the optimizer, where no loader tells that an epoch was over."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for schedule in run.loop.schedulers:
         if schedule.steps:
-            yield Refutation(schedule.built, {"steps": schedule.steps})
+            yield Refutation(schedule.built, f"it steps {schedule.steps} times", {"steps": schedule.steps})
         elif (
             run.failure is None
             and not (schedule.is_part or schedule.is_replaced)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, SchedulerCalls, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, SchedulerCalls, Suspicion, Unobserved
 
 FEW = 4
 """Steps of a schedule from which on its unit shows."""
@@ -10,9 +10,12 @@ NEAR = 0.1
 """How far from its length a schedule may end: warm-ups and last batches are rounded."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     for schedule in run.loop.schedules:
-        if schedule.length is None or schedule.times < FEW or schedule.has_argument or not schedule.begins:
+        if schedule.length is None or schedule.has_argument or not schedule.begins:
+            continue
+        if schedule.times < FEW:
+            yield Unobserved(schedule.built, f"{schedule.times} steps of it, too few to tell")
             continue
         numbers: dict[str, float | int | str] = {
             "laid out for": schedule.length,
@@ -20,7 +23,8 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             "batches": _batches(schedule),
         }
         if abs(schedule.times - schedule.length) <= max(1, NEAR * schedule.length):
-            yield Refutation(schedule.built, numbers)
+            because = f"it makes {schedule.times} of the {schedule.length} steps that it is made for"
+            yield Refutation(schedule.built, because, numbers)
         elif _counts_batches(schedule):
             message = f"`{schedule.kind}` counts batches, but is stepped once for several: divide its length"
             yield Suspicion(schedule.built, message, numbers, related=((schedule.place, "it steps here"),))

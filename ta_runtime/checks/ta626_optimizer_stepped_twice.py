@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, Refutation, Run, Suspicion
+from ta_runtime.facts import Condition, Refutation, Run, Said, Suspicion
 
 FEW = 2
 """Steps needed for a finding: an extra one at the end of a training is not a pattern."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
         for place in history.places(Action.STEP):
             found = [(step, times, len(pattern)) for pattern, step, times in history.ending(place)]
@@ -19,4 +19,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 message = "the optimizer uses the same gradients for two steps: step once per backward pass"
                 yield Suspicion(place, message, {"steps": used, "along new gradients": fresh})
             elif fresh >= FEW and not used:
-                yield Refutation(place, {"steps along new gradients": fresh})
+                because = f"all {fresh} steps use new gradients"
+                yield Refutation(place, because, {"steps along new gradients": fresh})

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import LoopHistory, Prepared, Refutation, Run, Suspicion
+from ta_runtime.facts import LoopHistory, Prepared, Run, Said, Suspicion, Unobserved
 from ta_runtime.probes.places import Place
 
 FEW = 2
 """Steps needed for a finding."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     if not run.prepared.backwards and not run.prepared.bypassing:
         return
     for place, times in _plain_backwards(run).items():
@@ -22,16 +22,16 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         yield from _judged(place, times, what, cure, run.prepared)
 
 
-def _judged(
-    place: Place, times: int, what: str, cure: str, prepared: Prepared
-) -> Iterator[Suspicion | Refutation]:
+def _judged(place: Place, times: int, what: str, cure: str, prepared: Prepared) -> Iterator[Said]:
     if times < FEW:
         return
     if prepared.duties:
         message = f"{what}, which {' and '.join(prepared.duties)}: {cure}"
         yield Suspicion(place, message, {"steps": times})
     elif prepared.processes == 1:
-        yield Refutation(place, {"steps": times, "batches of a step": 1, "loss scaled": 0})
+        yield Unobserved(
+            place, "one process, one batch a step and no loss scaling leave Accelerate nothing to do"
+        )
 
 
 def _plain_backwards(run: Run) -> Counter[Place]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for found in run.adapted_models:
         if found.random_heads:
             names = ", ".join(f"`{name}`" for name in found.random_heads)
@@ -13,4 +13,6 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             related = ((found.called_at, "it is called in training mode here"),)
             yield Suspicion(found.place, message, {"heads": len(found.random_heads)}, related=related)
         elif found.trained_heads:
-            yield Refutation(found.place, {"heads that train": found.trained_heads})
+            yield Refutation(
+                found.place, f"{found.trained_heads} heads train", {"heads that train": found.trained_heads}
+            )

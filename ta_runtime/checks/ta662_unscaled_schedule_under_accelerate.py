@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, SchedulerCalls, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, SchedulerCalls, Suspicion
 
 FEW = 4
 """Steps of an optimizer from which on the unit of a schedule shows."""
@@ -10,7 +10,7 @@ NEAR = 0.1
 """How far from its length a schedule may end: warm-ups and last batches are rounded."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     processes = run.prepared.processes
     for schedule in run.loop.schedules if processes > 1 else ():
         steps = _optimizer_steps(schedule, run)
@@ -23,7 +23,8 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             "processes": processes,
         }
         if _is_near(schedule.times, schedule.length) and not _is_near(steps, schedule.length):
-            yield Refutation(schedule.built, numbers)
+            because = f"it makes {schedule.times} of its {schedule.length} steps, with {processes} processes"
+            yield Refutation(schedule.built, because, numbers)
         elif _repeats(schedule, processes) and _is_near(steps, schedule.length):
             message = f"`{schedule.kind}` steps {processes} times per optimizer step and ends early: scale its length"
             yield Suspicion(schedule.built, message, numbers, related=((schedule.place, "it steps here"),))

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loaded in run.checkpoints.loaded:
         if not loaded.unpickles:
-            yield Refutation(loaded.place, {"weights_only": "True in this run"})
+            yield Refutation(
+                loaded.place, "`weights_only` is True in this run", {"weights_only": "True in this run"}
+            )
             continue
         if loaded.own:
-            yield Refutation(loaded.place, {"written by": "this process"})
+            yield Refutation(loaded.place, "this process wrote the file", {"written by": "this process"})
             continue
         evidence: dict[str, int | str] = {}
         if loaded.unsafe is not None:

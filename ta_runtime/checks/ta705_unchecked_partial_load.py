@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for load in run.checkpoints.partial:
         evidence: dict[str, int | str] = {
             "keys loaded": load.loaded,
@@ -13,7 +13,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "unexpected": load.unexpected,
         }
         if not load.missing and not load.unexpected:
-            yield Refutation(load.place, evidence)
+            because = f"all {load.loaded} keys match"
+            yield Refutation(load.place, because, evidence)
         elif load.discarded:
             evidence["first"] = load.first
             yield Suspicion(

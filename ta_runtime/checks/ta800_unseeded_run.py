@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     seeds = run.seeds
     if seeds.started is None:
         return
@@ -14,4 +14,4 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             seeds.started, "this run trains without a seed and cannot be repeated: call `torch.manual_seed`"
         )
     else:
-        yield Refutation(seeds.started, {"seed": seeds.seed})
+        yield Refutation(seeds.started, f"the seed is {seeds.seed}", {"seed": seeds.seed})

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Drawn, Refutation, Run, Suspicion
+from ta_runtime.facts import Drawn, Refutation, Run, Said, Suspicion
 
 SHARE = 0.5
 """Of a rank's samples. Ranks that split the data share none, except for a few that pad the last batch."""
@@ -12,7 +12,7 @@ DISTINCT = 0.9
 """Of the samples of one rank among themselves: where samples are often equal, ranks may have equal ones as well."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     if not run.data_parallel or not run.peers:
         return
     for number, (loader, own) in enumerate(zip(run.loaders, run.told.samples, strict=True)):
@@ -30,7 +30,8 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             message = "ranks train on the same samples: give this loader a `DistributedSampler`"
             yield Suspicion(loader.place, message, evidence)
         elif shared and not most and own.whole and all(other.whole for other in others.values()):
-            yield Refutation(loader.place, evidence)
+            because = f"none of {own.count} samples is one of another rank"
+            yield Refutation(loader.place, because, evidence)
 
 
 def _tells(drawn: Drawn) -> bool:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 
 
-def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_run(run: Run) -> Iterator[Said]:
     told = {run.rank: run.told, **run.peers}
     if not run.peers:
         return
@@ -21,4 +21,5 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             listed = ",".join(map(str, sorted(ranks)))
             yield Suspicion(saved.place, message, {"writers": len(ranks), "ranks": listed})
         else:
-            yield Refutation(saved.place, {"writers": 1, "ranks in all": len(told)})
+            because = f"one of {len(told)} ranks writes the file"
+            yield Refutation(saved.place, because, {"writers": 1, "ranks in all": len(told)})

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Forward, Refutation, Step, Suspicion, Wrapper
+from ta_runtime.facts import Forward, Refutation, Said, Step, Suspicion, Wrapper
 
 LOOKED_INTO = 8
 """Forward passes of a step: of more, the wrapper may have run in one that was not looked into."""
 
 
-def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+def check_step(step: Step) -> Iterator[Said]:
     if len(step.forwards) >= LOOKED_INTO:
         return
     for wrapper in step.wrappers:
@@ -24,9 +24,13 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         by_hand = wrapper.reduced / max(sum(tensor.numel() for tensor in inner.parameters()), 1)
         for forward in past:
             if through:
-                yield Refutation(forward.place, {"forward passes through the wrapper": len(through)})
+                because = f"{len(through)} forward passes of the step go through the wrapper"
+                numbers = {"forward passes through the wrapper": len(through)}
+                yield Refutation(forward.place, because, numbers)
             elif by_hand >= 0.5:
-                yield Refutation(forward.place, {"share of the elements reduced by hand": min(by_hand, 1.0)})
+                share = min(by_hand, 1.0)
+                because = f"the code reduces {share:.0%} of the gradients itself"
+                yield Refutation(forward.place, because, {"share of the elements reduced by hand": share})
             else:
                 yield _suspicion(forward, wrapper, len(past))
 

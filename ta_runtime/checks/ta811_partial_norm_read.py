@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for read in run.reads:
         evidence: dict[str, float | int | str] = {
             "placements": read.placements,
@@ -18,5 +18,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 "this reads only this rank's part of a sharded number: call `full_tensor()` first",
                 evidence,
             )
+        elif "Partial" in read.placements:
+            yield Unobserved(read.place, "the number is that of one rank")
         else:
-            yield Refutation(read.place, evidence)
+            yield Refutation(read.place, "its parts are combined before", evidence)

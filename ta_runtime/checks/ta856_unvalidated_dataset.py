@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Said, Suspicion
 from ta_runtime.probes.sources import of_class
 
 REPEATED = 0.01
 """Of the samples of an epoch that draws each once: fewer may be two measurements that agree."""
 
 
-def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         place = of_class(loader.dataset) if loader.dataset is not None else None
         seen = loader.seen
@@ -33,4 +33,5 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 related=related,
             )
         elif seen.ended and seen.whole and loader.once:
-            yield Refutation(place, numbers)
+            because = f"none of {seen.count} samples has missing values or comes twice"
+            yield Refutation(place, because, numbers)

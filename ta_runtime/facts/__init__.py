@@ -74,7 +74,7 @@ from ta_runtime.facts.step import (
     Step,
     Update,
 )
-from ta_runtime.facts.suspicion import Refutation, Suspicion
+from ta_runtime.facts.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
@@ -158,6 +158,7 @@ __all__ = [
     "RewardSpread",
     "Rows",
     "Run",
+    "Said",
     "SampleHashes",
     "Samples",
     "Saved",
@@ -167,6 +168,7 @@ __all__ = [
     "Scores",
     "Seeding",
     "Seeds",
+    "Sight",
     "SlowAverage",
     "Softmax",
     "SpecialTokens",
@@ -185,6 +187,7 @@ __all__ = [
     "TorchMetric",
     "Underflow",
     "Unmoved",
+    "Unobserved",
     "Update",
     "Value",
     "Violation",

@@ -74,6 +74,8 @@ class LoopHistory:
     """Where a gradient scaler stepped the same optimizer twice without an update in between."""
     chunked: int = 0
     """Audited steps of several forward passes in training, each over another part of one tensor, such as a batch."""
+    scaler: bool | None = None
+    """Whether a gradient scaler scaled a loss, False if those that were asked to are disabled; None without a scaler."""
     epoch_is_over: bool = False
     """Whether the loader of the last backward pass has handed out all batches of its epoch."""
 

@@ -20,6 +20,8 @@ class Switch:
     """Its class."""
     layers: int
     """How many layers of it do another thing in evaluation mode; 0 where certainly none does."""
+    idle: bool = False
+    """Whether one of them would, if its dropout were not 0."""
     evaluated: bool = False
     """Whether a forward pass that trains nothing followed, as in an evaluation."""
     trained: int = 0
@@ -55,6 +57,10 @@ class Inference:
     """Whether its model is never trained itself, and of the class of one that is: an average of it, or a target."""
     unsettled: int = 0
     """Passes in training mode of a model with layers that depend on the mode."""
+    plain: int = 0
+    """Passes in training mode of a model without such layers."""
+    idle: bool = False
+    """Whether one of these has a dropout of 0."""
     measured: int = 0
     """Losses that were taken without gradients after a pass."""
     loaders: "list[Loader]" = field(default_factory=list)

@@ -24,7 +24,7 @@ from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.naming import Names
-    from ta_runtime.probes.places import Place
+    from ta_runtime.probes.places import Place, Scope
 
 IDLE = 16
 """Steps without a write after which an optimizer is looked at: one that collects gradients over more keeps them somewhere."""
@@ -276,6 +276,8 @@ class Step:
     history: History = field(default_factory=History)
     inferences: list[Forward] = field(default_factory=list)
     """Those of `forwards` that record no gradients, with calls and numbers, for a program that turns out to have no optimizer."""
+    scopes: "set[Scope]" = field(default_factory=set)
+    """The user's functions and classes that took part in it."""
     infers: bool = False
     """Whether it has none: then this is all of it, and `forwards` are the first and some of the later."""
 

@@ -1,11 +1,20 @@
-"""What a check says of a place: a pitfall, or that it looked there and found none."""
+"""What a check says of a place: a pitfall, that it looked there and found none, or why it could not look."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ta_runtime.probes.places import Place
+
+
+class Sight(StrEnum):
+    """What a refutation rests on and a finding can hide, as the reason why it then refutes nothing."""
+
+    LAYERS = "layers of the model are not registered"
+    GRADIENTS = "the loss reaches no parameter"
+    UPDATES = "no weight changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +28,9 @@ class Suspicion:
     `is_note` makes this one a note, whatever the page says, if it does little harm.
     `cause` names a chain, such as `non-finite`, in which only the first cause is a finding: the one of the earliest
     step, and in a step the one with the least `order` (0 input, 1 activation, 2 loss, 3 gradient, 4 parameter).
+    `hides` is what other checks cannot see as long as this pitfall is there: refutations that rest on it do not stand.
+    `shows_elsewhere` says that the place is where the pitfall shows, such as the loss, and its cause may be at any line
+    that takes part in a step: the only suspicion of the rule in that code is then of the same bug.
     """
 
     place: "Place"
@@ -30,6 +42,8 @@ class Suspicion:
     related: tuple[tuple["Place", str], ...] = ()
     variant: str = ""
     is_note: bool = False
+    hides: Sight | None = None
+    shows_elsewhere: bool = False
 
     @property
     def identity(self) -> "tuple[Place, str, str]":
@@ -38,16 +52,35 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True)
 class Refutation:
-    """What a check says where it looked closely and the pitfall is not there: what the source suspects here is refuted.
+    """What a check says where the pitfall could have shown, it looked, and the pitfall is not there.
 
-    `evidence` are the numbers that say so, as in a `Suspicion`; those of the last look are kept. A suspicion at the same
+    What the source suspects here is then refuted, so say it only if the same look would have confirmed the pitfall; else
+    say `Unobserved`. `because` is what was looked at, in a few words with its number: "24 clippings, all of unscaled
+    gradients". `evidence` are the numbers, as in a `Suspicion`; those of the last look are kept. A suspicion at the same
     place, before or after, outweighs it. `related` are further places that a reader of the source may have suspected
-    for the same thing. Say it only of what was measured: where nothing could be, a check stays silent.
+    for the same thing. `rests_on` is what must be in sight for it: a finding that hides it leaves the place unobserved.
     `of_data` says that another batch, or later weights, may well show the pitfall: one look then refutes nothing, and
     `incidents` wants many. What the code alone decides, such as shapes, devices, classes and orders, one look settles.
     """
 
     place: "Place"
+    because: str
     evidence: Mapping[str, float | int | str] = field(default_factory=dict)
     related: tuple["Place", ...] = ()
     of_data: bool = False
+    rests_on: Sight | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unobserved:
+    """What a check says where the pitfall could not show in this run, and why: "the scaler is disabled".
+
+    A refutation of the place, by another look, outweighs it.
+    """
+
+    place: "Place"
+    because: str
+    related: tuple["Place", ...] = ()
+
+
+Said = Suspicion | Refutation | Unobserved

@@ -13,7 +13,7 @@ from ta_runtime.measure.kinds import local
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.listener import Listener
 from ta_runtime.probes.patching import Call, End
-from ta_runtime.probes.places import NOWHERE, here
+from ta_runtime.probes.places import NOWHERE, here, scopes
 
 if TYPE_CHECKING:
     from ta_runtime.observers.context import Context
@@ -39,6 +39,9 @@ class Backwards(Listener):
         if in_backward() or not isinstance(loss, Tensor):
             return None
         self.place = here()
+        step = self._session.window.step
+        if step is not None:
+            step.scopes.update(scopes())
         self._note_loss(loss)
         self._session.tell("before_backward", loss)
         return self._ended

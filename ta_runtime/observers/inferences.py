@@ -151,6 +151,9 @@ class Inferences:
     def _note_mode(self, inference: Inference, module: nn.Module, args: tuple[Any, ...]) -> None:
         depending = [layer for layer in module.modules() if layer.training and depends_on_mode(layer)]
         inference.unsettled += bool(depending)
+        if module.training and not depending:
+            inference.plain += 1
+            inference.idle |= any(map(is_idle, module.modules()))
         inference.dropouts = sum(isinstance(layer, _DropoutNd) for layer in depending)
         inference.norms = sum(isinstance(layer, _NormBase) for layer in depending)
         batch = next((tensor for _, tensor in tensors(args)), None)
@@ -208,6 +211,11 @@ class Inferences:
         """Hand out the numbers of losses: there need not be a step after them that would."""
         if wait or self._readings.arrived:
             self._readings.deliver()
+
+
+def is_idle(layer: nn.Module) -> bool:
+    """Whether a dropout would depend on the mode, but its probability is 0."""
+    return isinstance(layer, _DropoutNd) and layer.p == 0
 
 
 def depends_on_mode(layer: nn.Module) -> bool:

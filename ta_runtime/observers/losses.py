@@ -19,7 +19,7 @@ from ta_runtime.observers.values import measure_value
 from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.patching import Call, End, overridden
-from ta_runtime.probes.places import here
+from ta_runtime.probes.places import here, scopes
 from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Losses:
             batch=window.backwards,
         )
         window.step.losses.append(loss)
+        window.step.scopes.update(scopes())
         with torch.no_grad():
             self._measure_target(loss, local(target))
             self._measure_scores(loss, given)

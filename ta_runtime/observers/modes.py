@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import ModeHistory, Run, Switch
 from ta_runtime.observers.dropouts import Dropouts
-from ta_runtime.observers.inferences import Inferences, depends_on_mode
+from ta_runtime.observers.inferences import Inferences, depends_on_mode, is_idle
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes import construction
 from ta_runtime.probes.patching import Call, End
@@ -175,6 +175,7 @@ class ModeObserver(Observer):
         place = self._asked or here()
         layers = sum(depends_on_mode(layer) for layer in module.modules() if layer.training)
         switch = self._switches.setdefault((place, layers > 0), Switch(place, type(module).__name__, layers))
+        switch.idle |= any(map(is_idle, module.modules()))
         parameters = {id(parameter) for parameter in module.parameters()}
         self._off = [off for off in self._off if off.module() is not module]
         self._off.append(_Off(switch, weakref.ref(module), parameters))

@@ -48,6 +48,7 @@ class Stepping(Observer):
         # losses that a scaler has scaled since its last update, and what they were divided by
         self._scaled: deque[tuple[weakref.ref[Tensor] | None, float | None]] = deque(maxlen=_SCALED)
         self._scaler: weakref.ref[Any] | None = None
+        self._scales: bool | None = None  # as of `LoopHistory`
         self._parts: list[tuple[int, int]] = []  # that models were given: what they are of, and from where on
         self._made: set[tuple[int, int]] = (
             set()
@@ -63,6 +64,7 @@ class Stepping(Observer):
     def report(self, run: "Run") -> None:
         for state in self._all:
             state.history.epoch_is_over = self._is_over
+            state.history.scaler = self._scales
             run.loop.histories.append(state.report())
 
     @property
@@ -245,7 +247,10 @@ class Stepping(Observer):
 
     def _note_scaled(self, call: Call) -> None:
         scaler, loss, result = call.args[0], call.given(1, "outputs"), call.result
-        if call.raised or not scaler.is_enabled():
+        if call.raised:
+            return
+        self._scales = bool(self._scales or scaler.is_enabled())
+        if not scaler.is_enabled():
             return
         self._scaler = weakref.ref(scaler)
         if isinstance(result, Tensor) and isinstance(loss, Tensor):

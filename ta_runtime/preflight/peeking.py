@@ -16,7 +16,7 @@ from torch.utils.data import IterableDataset
 from ta_lint.core.errors import oneline
 from ta_runtime import checks
 from ta_runtime.audit.session import Session
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Run, Suspicion
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers.overlaps import compared
 from ta_runtime.preflight.figures import Figures, figures
@@ -121,7 +121,7 @@ def _said(rules: frozenset[str], run: Run) -> Iterator[tuple[str, Suspicion]]:
     for check in checks.enabled(rules):
         if check.fact in ("progress", "run"):
             for said in check.function(run):
-                if not isinstance(said, Refutation):
+                if isinstance(said, Suspicion):
                     yield check.rule, said
 
 

@@ -9,7 +9,7 @@ import dis
 import os
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -83,6 +83,28 @@ def behind(frame: FrameType | None) -> Place:
             return place
         frame = frame.f_back
     return NOWHERE
+
+
+class Scope(NamedTuple):
+    """A function or class of the user's: its file and its qualified name, empty at module level."""
+
+    path: str
+    name: str
+
+
+def scopes() -> Iterator[Scope]:
+    """The user's functions on the stack, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not is_library(code.co_filename):
+            yield scope_of(code)
+        frame = frame.f_back
+
+
+def scope_of(code: CodeType) -> Scope:
+    name = "" if code.co_name == "<module>" else code.co_qualname.replace(".<locals>", "")
+    return Scope(code.co_filename, name)
 
 
 def comes_through(package: str) -> bool:

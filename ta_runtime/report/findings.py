@@ -150,7 +150,10 @@ def _card(one: Shown, roots: Sequence[Path]) -> Iterator[str]:
     yield f'<span class="tag {one.severity}">{one.severity}</span><h3>{title}</h3>'
     if one.verdict is not None:
         alone = one.item.get("observer") == "runtime"
-        yield f'<span class="tag verdict {one.verdict}">{"found by the run alone" if alone else _VERDICTS[one.verdict]}</span>'
+        told = "found by the run alone" if alone else _VERDICTS[one.verdict]
+        if one.verdict is Verdict.UNOBSERVED and one.item.get("because"):
+            told = f"unobserved: {one.item['because']}"
+        yield f'<span class="tag verdict {one.verdict}">{marked(told)}</span>'
     yield f'</header><p class="message">{marked(one.message[:1].upper() + one.message[1:])}.</p>'
     yield f'<p class="where"><code>{escape(one.place)}</code>'
     if scope := str(one.item.get("scope") or ""):
