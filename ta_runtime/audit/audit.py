@@ -227,7 +227,7 @@ class Audit:
 
     @property
     def _hidden(self) -> list[str]:
-        seen = self.session.not_seen.items()
+        seen = self.session.hidden.items()
         hidden = [f"{what} ({count} times)" if count > 1 else what for what, count in seen]
         if self._ended and self._process_wide and self.session.step_count == 0 and not self._of_children:
             hidden.append(self._inference)

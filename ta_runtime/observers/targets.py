@@ -53,7 +53,7 @@ class Targets(Observer):
                 self._look(target, module, self.session.window.readings)
 
     def _look_around(self, step: "Step") -> None:
-        held = construction.held()
+        held = construction.held_ids()
         learning = [forward for forward in step.forwards if _is_held(forward.model.module, held)]
         for forward in step.forwards:
             target = self._target(forward, learning, held)
@@ -70,7 +70,7 @@ class Targets(Observer):
         run.targets = list(self._kept.values())
 
     def _target(
-        self, forward: "Forward", learning: "list[Forward]", held: dict[int, Tensor]
+        self, forward: "Forward", learning: "list[Forward]", held: frozenset[int]
     ) -> TargetNetwork | None:
         """What is known of a network that is called as a target, if it is one."""
         module = forward.model.module
@@ -102,7 +102,7 @@ class Targets(Observer):
         target.steps = step - self._first.setdefault(target.place, step)
 
 
-def _is_held(module: nn.Module, held: dict[int, Tensor]) -> bool:
+def _is_held(module: nn.Module, held: frozenset[int]) -> bool:
     parameters = list(module.parameters())
     return bool(parameters) and all(id(parameter) in held for parameter in parameters)
 

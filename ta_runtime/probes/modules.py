@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.modules import module as hooks
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -11,6 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from ta_runtime.probes.compile import compiled_modules
 from ta_runtime.probes.patching import Patch, Watch, attribute
+from ta_runtime.probes.threads import is_watched
 from ta_runtime.probes.undo import Undo, nothing
 
 Enter = Callable[[nn.Module, tuple[Any, ...]], object]
@@ -40,13 +42,15 @@ def _forget(both: tuple[Enter, Leave]) -> None:
 
 
 def _enter(module: nn.Module, args: tuple[Any, ...]) -> None:
-    for enter, _ in _listening:
-        enter(module, args)
+    if torch.compiler.is_compiling() or is_watched():
+        for enter, _ in _listening:
+            enter(module, args)
 
 
 def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
-    for _, leave in _listening:
-        leave(module, args, *rest)
+    if torch.compiler.is_compiling() or is_watched():
+        for _, leave in _listening:
+            leave(module, args, *rest)
 
 
 def _removal(hook: RemovableHandle) -> Callable[[], None]:

@@ -17,6 +17,7 @@ from torch.jit import _builtins
 from torch.overrides import get_overridable_functions, handle_torch_function, has_torch_function
 
 from ta_runtime.probes.places import as_from, caller, passed_over
+from ta_runtime.probes.threads import elsewhere, is_watched
 
 _ABSENT = object()
 _LAYER = "_ta_runtime_layer"
@@ -56,6 +57,8 @@ class _Layer:
         """What was put there last."""
         self.watches: tuple[Watch, ...] = ()
         """The newest first: it begins before the others, and ends after them."""
+        self.elsewhere = elsewhere
+        """Called in a thread that is not watched: whether they are to be told all the same."""
         self.run = _wrapper(self, function)
 
 
@@ -63,7 +66,11 @@ def _wrapper(layer: _Layer, function: Callable[..., Any]) -> Callable[..., Any]:
     original = from_its_line(function)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling() or not layer.watches:
+        if (
+            torch.compiler.is_compiling()
+            or not layer.watches
+            or not (is_watched() or layer.elsewhere())
+        ):
             return original(*args, **kwargs)
         call = Call(original, args, kwargs)
         ends: list[End] = []
@@ -165,9 +172,13 @@ class _Watched(ABC):
 class Patch(_Watched):
     """An attribute of a class, a module or an object replaced by a wrapper."""
 
-    def __init__(self, owner: Any, name: str, watch: Watch) -> None:
+    def __init__(
+        self, owner: Any, name: str, watch: Watch, elsewhere: Callable[[], bool] = elsewhere
+    ) -> None:
         self._owner, self._name = owner, name
         super().__init__(watch)
+        if self._layer is not None:
+            self._layer.elsewhere = elsewhere
 
     def _found(self) -> Any:
         return vars(self._owner).get(self._name, _ABSENT)
@@ -268,9 +279,9 @@ def _stub_of(layer: _Layer) -> CodeType:
     return made
 
 
-def attribute(owner: Any, name: str) -> PutOn:
-    """The place that is an attribute of a class, a module or an object."""
-    return lambda watch: Patch(owner, name, watch).undo
+def attribute(owner: Any, name: str, elsewhere: Callable[[], bool] = elsewhere) -> PutOn:
+    """The place that is an attribute of a class, a module or an object; `elsewhere` is asked in other threads."""
+    return lambda watch: Patch(owner, name, watch, elsewhere).undo
 
 
 def code(function: Callable[..., Any]) -> PutOn:

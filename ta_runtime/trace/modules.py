@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Collection
 from functools import partial
 from sys import _getframe
-from threading import get_ident
 from typing import Any
 
 import torch
@@ -62,7 +61,7 @@ class Modules:
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         course = self._course
-        if course.quiet or OWN_WORK.depth or not course.is_on or get_ident() != course.thread:
+        if course.quiet or OWN_WORK.depth or not course.is_on:
             return
         try:
             layer = self._known.get(id(module))
@@ -122,7 +121,7 @@ class Modules:
     def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         course = self._course
         stack = course.open
-        if not stack or not course.is_on or get_ident() != course.thread:
+        if not stack or not course.is_on:
             return
         try:
             event = stack[-1] if stack[-1].of is module else _of(stack, module)
