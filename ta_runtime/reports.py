@@ -1,6 +1,5 @@
 """Reports of a run: a line for each new incident, a file that is always whole, and a table at the end."""
 
-import contextlib
 import multiprocessing
 import os
 import re
@@ -20,6 +19,7 @@ from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, decode, read
 from ta_lint.core.terminal import wants_color
 from ta_runtime import ranks
+from ta_runtime.faults import Kept
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
@@ -176,7 +176,7 @@ class ReportFile:
 def remove(paths: Iterable[str]) -> None:
     """Remove the reports of other ranks, if they can be reached from here."""
     for path in paths:
-        with contextlib.suppress(OSError):
+        with Kept(OSError):
             located(path).unlink(missing_ok=True)
 
 
@@ -274,7 +274,7 @@ def summary(
     where the run is recorded, whose own report is not named.
     """
     stream = sys.stderr
-    with contextlib.suppress(OSError, ValueError):  # it is closed, or on a full disk
+    with Kept(OSError, ValueError):  # it is closed, or on a full disk
         if linted:
             _verdicts(findings, root, stream)
         else:
@@ -323,7 +323,7 @@ class FailureReporter:
         error_line(f"{self._failed}: {name}: {type(error).__name__}: {oneline(error)}")
         if self._count == _PATIENCE:
             error_line(self._ended)
-            with contextlib.suppress(Exception):
+            with Kept():
                 self._give_up()
 
 
@@ -334,7 +334,7 @@ def error_line(message: str) -> None:
 
 def _print(line: str, stream: TextIO | None) -> None:
     """Print a line, above the progress bars of tqdm; that nobody can read it is no reason to stop the run."""
-    with contextlib.suppress(OSError, ValueError):
+    with Kept(OSError, ValueError):
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
         if getattr(bars, "_instances", None):
             bars.write(line, file=stream)  # type: ignore[union-attr]

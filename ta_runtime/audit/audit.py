@@ -25,6 +25,7 @@ from ta_runtime.audit.children import Children, Handover
 from ta_runtime.audit.findings import findings, refutations
 from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import AuditFailed, Session, script
+from ta_runtime.faults import keep
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.observers.forwards import MOST_PASSES
 from ta_runtime.observers.logged import numbers
@@ -518,6 +519,7 @@ class Audit:
         try:
             callback(finding)
         except Exception as error:  # noqa: BLE001 - a callback never stops the run
+            keep(error)
             self.on_opened.remove(callback)
             name = getattr(callback, "__qualname__", type(callback).__name__)
             reports.error_line(
@@ -530,6 +532,7 @@ class Audit:
         except AuditFailed:
             raise
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             reports.error_line(f"{complaint}: {type(error).__name__}: {oneline(error)}")
 
     # -- the baseline -----------------------------------------------------------------------------------------

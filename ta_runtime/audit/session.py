@@ -20,6 +20,7 @@ from ta_runtime import checks, ranks
 from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepSchedule
 from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told, Update
 from ta_runtime.facts.history import History
+from ta_runtime.faults import is_users, keep
 from ta_runtime.incidents import Incident, Incidents
 from ta_runtime.naming import Names
 from ta_runtime.observers import observers
@@ -299,6 +300,7 @@ class Session:
             try:
                 method(*args)
             except Exception as error:  # noqa: BLE001 - as behind the barrier, without a call for each
+                keep(error)
                 self._raised(method.__qualname__, error)
 
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
@@ -593,6 +595,7 @@ class Session:
             try:
                 yield from [(check.rule, said) for said in check.function(value)]
             except Exception as error:  # noqa: BLE001 - a check never stops the run
+                keep(error)
                 self._off.add(check.rule)
                 message = f"the check of {check.rule} raised {type(error).__name__}: {oneline(error)}"
                 yield "TA000", Suspicion(NOWHERE, message, subject=check.rule)
@@ -659,6 +662,10 @@ class Session:
             raise error
         if isinstance(error, torch.OutOfMemoryError):
             self._miss("what the memory of the device did not suffice for")
+        elif isinstance(error, (MemoryError, RecursionError)):
+            self._miss(f"what the run left too little room for (`{type(error).__name__}`)")
+        elif is_users(error):
+            self._miss(f"what code of the run raised `{type(error).__name__}` for when it was looked at")
         else:
             self._observer_failed(name, error)
 

@@ -45,7 +45,9 @@ class Stepping(Observer):
         super().__init__(session)
         self._states: Register[GradientState] = Register()
         self._all: list[GradientState] = []
-        self._acted: dict[int, GradientState] = {}  # by the ids of their optimizers, the last to do anything at the end
+        self._acted: dict[
+            int, GradientState
+        ] = {}  # by the ids of their optimizers, the last to do anything at the end
         self._steps = 0  # since the last backward pass
         self._near: list[GradientState] = []  # those that were looked at in it
         self._built = -1  # optimizers when it was last looked for new ones

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ta_runtime.facts import TargetNetwork
 from ta_runtime.measure.kinds import local, measurable

@@ -14,6 +14,7 @@ from torch.nn.modules.module import register_module_module_registration_hook
 from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau, SequentialLR
 from torch.utils.data import DataLoader
 
+from ta_runtime.faults import keep
 from ta_runtime.probes import registers, steps, threads
 from ta_runtime.probes.patching import Call, Patch
 from ta_runtime.probes.places import built
@@ -69,7 +70,7 @@ def held_ids() -> frozenset[int]:
     global _ids, _ids_of, _ids_until
     known = (registers.count_built(), registers.count_alive())
     if known != _ids_of or steps.count() >= _ids_until:
-        _ids, _ids_of, _ids_until = frozenset(held()), known, steps.count() + len(optimizers()) // _FEW
+        _ids, _ids_of, _ids_until = frozenset(held()), known, steps.count() + known[1] // _FEW
     return _ids
 
 
@@ -115,7 +116,11 @@ def watch(watcher: Callable[[nn.Module], object]) -> Callable[[], None]:
 
 
 def _registered(parent: nn.Module, name: str, child: nn.Module | None) -> None:
-    if child is not None and not torch.compiler.is_compiling() and (threads.is_watched() or threads.may_be_watched()):
+    if (
+        child is not None
+        and not torch.compiler.is_compiling()
+        and (threads.is_watched() or threads.may_be_watched())
+    ):
         _note(child)
 
 
@@ -140,5 +145,6 @@ def _note(instance: Any) -> None:
             registers.built(instance)
         elif isinstance(instance, LRScheduler) and threads.is_watched():
             _schedulers.add(instance, True)
-    except Exception:  # noqa: BLE001 - an object without a line is better than none
+    except Exception as error:  # noqa: BLE001 - an object without a line is better than none
+        keep(error)
         return

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
+from ta_runtime.faults import keep
 from ta_runtime.probes import threads
 from ta_runtime.probes.compile import captured, traced
 
@@ -31,11 +32,12 @@ def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if torch.compiler.is_compiling():
             return method(*args, **kwargs)
-        OWN_WORK.depth += 1
+        depth = OWN_WORK.depth
         try:
+            OWN_WORK.depth = depth + 1
             return method(*args, **kwargs)
-        finally:
-            OWN_WORK.depth -= 1
+        finally:  # to what it was: an interruption may come before it changed
+            OWN_WORK.depth = depth
 
     return run
 
@@ -81,18 +83,18 @@ class FaultBarrier:
 
     def tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method now, also while it is not on."""
-        OWN_WORK.depth += 1
-        self._depth += 1
-        if self._depth == 1:
+        own, depth = OWN_WORK.depth, self._depth
+        if not depth:
             self._began = time.perf_counter()
         try:
+            OWN_WORK.depth, self._depth = own + 1, depth + 1
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             self._failed(getattr(method, "__qualname__", ""), error)
-        finally:
-            OWN_WORK.depth -= 1
-            self._depth -= 1
-            if not self._depth:
+        finally:  # to what they were: an interruption may come before they changed
+            OWN_WORK.depth, self._depth = own, depth
+            if not depth:
                 self._seconds += time.perf_counter() - self._began
         return None
 

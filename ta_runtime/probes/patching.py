@@ -66,11 +66,7 @@ def _wrapper(layer: _Layer, function: Callable[..., Any]) -> Callable[..., Any]:
     original = from_its_line(function)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        if (
-            torch.compiler.is_compiling()
-            or not layer.watches
-            or not (is_watched() or layer.elsewhere())
-        ):
+        if torch.compiler.is_compiling() or not layer.watches or not (is_watched() or layer.elsewhere()):
             return original(*args, **kwargs)
         call = Call(original, args, kwargs)
         ends: list[End] = []

@@ -8,7 +8,6 @@ import ast
 import dis
 import os
 import sys
-import sysconfig
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
@@ -16,20 +15,9 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from torch import nn
+from ta_runtime.faults import is_library
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
-
-_LIBRARY_PARTS = {"site-packages", "dist-packages"}
-_LIBRARY_ROOTS = tuple(
-    f"{root}{os.sep}"
-    for root in (
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("platstdlib"),
-        str(Path(__file__).parents[1]),
-        str(Path(nn.__file__).parents[1]),
-    )
-)
 
 
 class Place(NamedTuple):
@@ -55,15 +43,6 @@ _MOST = 4096  # code objects that are remembered
 
 NOWHERE = Place("", 1)
 """Where nothing of the user's is on the stack; a report then names the script that runs."""
-
-
-@lru_cache(maxsize=4096)
-def is_library(filename: str) -> bool:
-    """Whether a code object's file belongs to Python, torch, an installed package or this tool."""
-    if filename.startswith("<") and not filename.startswith("<ipython"):
-        return True
-    path = Path(filename).absolute()
-    return not _LIBRARY_PARTS.isdisjoint(path.parts) or str(path).startswith(_LIBRARY_ROOTS)
 
 
 def here() -> Place:

@@ -15,7 +15,9 @@ class _Own(threading.local):
 
 
 _own = _Own()
-_watched: object = None  # the mark of the thread that is watched; None while nobody begins or ends with `begin` and `end`
+_watched: object = (
+    None  # the mark of the thread that is watched; None while nobody begins or ends with `begin` and `end`
+)
 _began: object = None  # the mark of the one that began to watch
 _thread = threading.main_thread()
 _watching = 0

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from ta_lint.core.protocol import Action
+from ta_runtime.faults import keep
 from ta_runtime.probes import hub
 from ta_runtime.probes.compile import traced
 from ta_runtime.probes.guard import OWN_WORK
@@ -91,6 +92,7 @@ class Modules:
                 phase=phase,
             )
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             self._failed("a call of a module", error)
 
     def _calling(self, call: Call) -> End | None:
@@ -147,6 +149,7 @@ class Modules:
                         digest = combined(numbers(found, wait=False))
                 course.end(event, inputs, arguments, signatures.results(found), digest, None, flags)
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             self._failed("a call of a module", error)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ta_runtime.faults import keep
 from ta_runtime.measure.digests import (
     Weights,
     copied,
@@ -45,7 +46,8 @@ def numbers(tensors: Sequence[Tensor | None], *, wait: bool = True) -> list[int 
                     number = signed(room.from_address(tensor.data_ptr()) if room else b"", seed)
                 else:
                     number = _of_pieces(tensor, late, index, wait)
-            except Exception:  # noqa: BLE001 - a subclass may do anything when asked
+            except Exception as error:  # noqa: BLE001 - a subclass may do anything when asked
+                keep(error)
                 number = None
         found.append(number)
     if late:

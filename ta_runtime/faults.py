@@ -1,0 +1,117 @@
+"""Where an exception comes from: what ours raises stays inside, and what interrupts ours passes on to the user.
+
+A signal handler, or a thread that sends an exception to another, raises in whatever runs. If it is ours that runs, the run has to
+get that exception as if ours were not there.
+"""
+
+import opcode
+import os
+import sys
+import sysconfig
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType, TracebackType
+
+_OWN = str(Path(__file__).parent)
+_LIBRARY_PARTS = {"site-packages", "dist-packages"}
+_BETWEEN = {
+    opcode.opmap[name]
+    for name in ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+    if name in opcode.opmap
+}
+"""Instructions that raise nothing themselves: Python looks there whether somebody wants to interrupt."""
+
+
+@lru_cache(maxsize=4096)
+def is_library(filename: str) -> bool:
+    """Whether a code object's file belongs to Python, torch, an installed package or this tool."""
+    if filename.startswith("<") and not filename.startswith("<ipython"):
+        return True
+    path = Path(filename).absolute()
+    return not _LIBRARY_PARTS.isdisjoint(path.parts) or str(path).startswith(_library_roots())
+
+
+@lru_cache(maxsize=1)
+def _library_roots() -> tuple[str, ...]:
+    torch = find_spec("torch")
+    roots = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), _OWN]
+    if torch is not None and torch.origin is not None:
+        roots.append(str(Path(torch.origin).parent))
+    return tuple(f"{root}{os.sep}" for root in roots)
+
+
+def passes(error: BaseException) -> bool:
+    """Whether an exception came from outside while ours ran: from a signal handler, or sent by another thread."""
+    outer: FrameType | None = None
+    trace = error.__traceback__
+    last: TracebackType | None = None
+    while trace is not None:
+        if outer is not None and _handles_signal(trace.tb_frame, outer):
+            return True
+        outer, last, trace = trace.tb_frame, trace, trace.tb_next
+    if last is None:
+        return False
+    code = last.tb_frame.f_code
+    if code.co_code[last.tb_lasti] in _BETWEEN:
+        return True
+    # a class of the user's, raised where none of the user's code ran
+    return not is_users(error) and _is_users_class(type(error))
+
+
+def is_users(error: BaseException) -> bool:
+    """Whether code of the user's raised an exception: such as a property that ours asked for."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and not is_library(trace.tb_frame.f_code.co_filename)
+
+
+def _handles_signal(frame: FrameType, outer: FrameType) -> bool:
+    """Whether Python called a function for a signal: with its number, and the frame that it interrupted."""
+    code = frame.f_code
+    if code.co_filename.startswith(_OWN):
+        return False
+    count = code.co_argcount + bool(code.co_flags & 4)  # with `*args`
+    known = frame.f_locals
+    given: list[object] = []
+    for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)]:
+        value = known.get(name)
+        given += value if isinstance(value, tuple) else (value,)
+    return count > 0 and any(
+        each is outer and isinstance(number, int) for number, each in zip(given, given[1:], strict=False)
+    )
+
+
+def _is_users_class(kind: type[BaseException]) -> bool:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return isinstance(file, str) and not is_library(file)
+
+
+def keep(error: BaseException) -> None:
+    """What an `except` that keeps all does first: raise what came from outside again."""
+    if passes(error):
+        raise error
+
+
+class Kept:
+    """Keeps what goes wrong inside, and has `failed` called with it; what comes from outside passes."""
+
+    def __init__(
+        self,
+        *kinds: type[Exception],
+        failed: Callable[[Exception], object] = lambda error: None,
+    ) -> None:
+        self._kinds, self._failed = kinds or (Exception,), failed
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, self._kinds) or passes(error):
+            return False
+        self._failed(error)
+        return True
