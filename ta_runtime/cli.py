@@ -21,6 +21,7 @@ from ta_runtime.commands import (
     report,
     run,
 )
+from ta_runtime.commands.program import Interrupted
 
 _EPILOG = """\
 examples:
@@ -58,6 +59,11 @@ def main(argv: list[str] | None = None) -> int:
     except UsageError as error:
         print(f"ta-runtime: error: {harmless(str(error))}", file=sys.stderr)
         return ERROR
+    except Interrupted:
+        if argv is not None:
+            return INTERRUPTED
+        sys.excepthook = lambda *_: None  # the program has said so; Python ends the process by the signal
+        raise
     except KeyboardInterrupt:
         print("ta-runtime: interrupted", file=sys.stderr)
         return INTERRUPTED

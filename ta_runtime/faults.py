@@ -4,15 +4,22 @@ A signal handler, or a thread that sends an exception to another, raises in what
 get that exception as if ours were not there.
 """
 
+import inspect
 import opcode
 import os
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType, TracebackType
+
+PASSED_OVER = " (as importlib._bootstrap)"
+"""Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
+the frames of which the file has both words in its name, as those of an import."""
 
 _OWN = str(Path(__file__).parent)
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
@@ -42,8 +49,24 @@ def _library_roots() -> tuple[str, ...]:
     return tuple(f"{root}{os.sep}" for root in roots)
 
 
+_over = False
+
+
+@contextmanager
+def after_the_run() -> Iterator[None]:
+    """Nothing of the user's runs inside: what comes from outside has nowhere to pass on to."""
+    global _over
+    _over = True
+    try:
+        yield
+    finally:
+        _over = False
+
+
 def passes(error: BaseException) -> bool:
     """Whether an exception came from outside while ours ran: from a signal handler, or sent by another thread."""
+    if _over:
+        return False
     outer: FrameType | None = None
     trace = error.__traceback__
     last: TracebackType | None = None
@@ -70,18 +93,15 @@ def is_users(error: BaseException) -> bool:
 
 def _handles_signal(frame: FrameType, outer: FrameType) -> bool:
     """Whether Python called a function for a signal: with its number, and the frame that it interrupted."""
-    code = frame.f_code
+    code, known = frame.f_code, frame.f_locals
     if code.co_filename.startswith(_OWN):
         return False
-    count = code.co_argcount + bool(code.co_flags & 4)  # with `*args`
-    known = frame.f_locals
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
     given: list[object] = []
-    for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)]:
+    for name in code.co_varnames[:count]:
         value = known.get(name)
         given += value if isinstance(value, tuple) else (value,)
-    return count > 0 and any(
-        each is outer and isinstance(number, int) for number, each in zip(given, given[1:], strict=False)
-    )
+    return any(each is outer and isinstance(number, int) for number, each in pairwise(given))
 
 
 def _is_users_class(kind: type[BaseException]) -> bool:

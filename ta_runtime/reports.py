@@ -17,7 +17,7 @@ from ta_lint.core.errors import Unreadable, UsageError, oneline
 from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, decode, read
-from ta_lint.core.terminal import wants_color
+from ta_lint.core.terminal import standard_error, wants_color
 from ta_runtime import ranks
 from ta_runtime.faults import Kept
 from ta_runtime.storage import Place, Remote, located, replace, shown
@@ -273,7 +273,7 @@ def summary(
     """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is, and
     where the run is recorded, whose own report is not named.
     """
-    stream = sys.stderr
+    stream = standard_error()
     with Kept(OSError, ValueError):  # it is closed, or on a full disk
         if linted:
             _verdicts(findings, root, stream)
@@ -329,10 +329,10 @@ class FailureReporter:
 
 def error_line(message: str) -> None:
     """A line on standard error about the tool itself."""
-    _print(f"ta-runtime: {message}", sys.stderr)
+    _print(f"ta-runtime: {message}", standard_error())
 
 
-def _print(line: str, stream: TextIO | None) -> None:
+def _print(line: str, stream: TextIO) -> None:
     """Print a line, above the progress bars of tqdm; that nobody can read it is no reason to stop the run."""
     with Kept(OSError, ValueError):
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)

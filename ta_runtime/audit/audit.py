@@ -18,6 +18,7 @@ from ta_lint.core.baseline import Entry
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
+from ta_lint.core.terminal import standard_error
 from ta_lint.core.verdict import joined
 from ta_runtime import checks, ranks, reports
 from ta_runtime.audit import children
@@ -502,7 +503,7 @@ class Audit:
         for finding in opened:
             loud = ranks.rank() == 0 or finding.severity is Severity.ERROR
             if finding.counts and settings.live and loud and self.speaks:
-                reports.live(finding, settings.root, sys.stderr)
+                reports.live(finding, settings.root, standard_error())
         self.save()
         if self.sending is not None:
             self.sending.tell(self.findings)

@@ -83,13 +83,14 @@ class FaultBarrier:
 
     def tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method now, also while it is not on."""
-        own, depth = OWN_WORK.depth, self._depth
+        own, depth, records = OWN_WORK.depth, self._depth, torch.is_grad_enabled()
         if not depth:
             self._began = time.perf_counter()
         try:
             OWN_WORK.depth, self._depth = own + 1, depth + 1
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the run goes on
+            torch.set_grad_enabled(records)  # what interrupts the end of a `no_grad` leaves it on
             keep(error)
             self._failed(getattr(method, "__qualname__", ""), error)
         finally:  # to what they were: an interruption may come before they changed

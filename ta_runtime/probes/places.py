@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from ta_runtime.faults import is_library
+from ta_runtime.faults import PASSED_OVER, is_library
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
 
@@ -34,10 +34,6 @@ class Place(NamedTuple):
     column: int | None = None
     end_column: int | None = None
 
-
-_PASSED_OVER = " (as importlib._bootstrap)"
-"""Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
-the frames of which the file has both words in its name, as those of an import."""
 
 _MOST = 4096  # code objects that are remembered
 
@@ -118,9 +114,9 @@ def _is_method_of(instance: object, frame: FrameType) -> bool:
 
 def passed_over(code: CodeType) -> CodeType:
     """The code of a wrapper: what warns from inside counts the levels of the stack as if there were no wrapper."""
-    if code.co_filename.endswith(_PASSED_OVER):
+    if code.co_filename.endswith(PASSED_OVER):
         return code
-    return code.replace(co_filename=code.co_filename + _PASSED_OVER)
+    return code.replace(co_filename=code.co_filename + PASSED_OVER)
 
 
 def caller() -> FrameType:
@@ -132,7 +128,7 @@ def caller() -> FrameType:
 
 
 def _is_wrapper(filename: str) -> bool:
-    return filename.startswith(_OWN) or filename.endswith(_PASSED_OVER)
+    return filename.startswith(_OWN) or filename.endswith(PASSED_OVER)
 
 
 def as_from(
