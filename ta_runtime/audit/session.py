@@ -370,7 +370,8 @@ class Session:
         self.window = self._next_window(window.index + 1)
         self.window.began = window.ended
         self._follow_window()
-        self._judge_arrived(but=window)
+        # what is not on a device is judged at once, so that nothing of the run is kept until the next step
+        self._judge_arrived(but=None if window.readings.on_host else window)
         self._doze()
 
     def _judge_arrived(self, but: Window | None = None) -> None:
