@@ -1,6 +1,10 @@
 """The command `ta-runtime`: its command line. What each command does is in `ta_runtime.commands`."""
 
 import argparse
+import atexit
+import contextlib
+import os
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -49,6 +53,8 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
+    if argv is None and os.name == "posix":
+        atexit.register(_end_by_signal)  # first, and so after all that the program registers
     parser, commands = _parser()
     script = "to watch a script, write `ta-runtime run {}`"
     arguments = parsed(parser, commands, sys.argv[1:] if argv is None else argv, script)
@@ -60,10 +66,9 @@ def main(argv: list[str] | None = None) -> int:
         print(f"ta-runtime: error: {harmless(str(error))}", file=sys.stderr)
         return ERROR
     except Interrupted:
-        if argv is not None:
-            return INTERRUPTED
-        sys.excepthook = lambda *_: None  # the program has said so; Python ends the process by the signal
-        raise
+        global _interrupted
+        _interrupted = True
+        return INTERRUPTED
     except KeyboardInterrupt:
         print("ta-runtime: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -82,6 +87,20 @@ def main(argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return ERROR
+
+
+_interrupted = False
+
+
+def _end_by_signal() -> None:
+    """End as Python does where Ctrl-C ends a program: a shell then knows that it was the signal."""
+    if not _interrupted:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:

@@ -1,5 +1,6 @@
 """Reports of a run: a line for each new incident, a file that is always whole, and a table at the end."""
 
+import contextlib
 import multiprocessing
 import os
 import re
@@ -334,12 +335,26 @@ def error_line(message: str) -> None:
 
 def _print(line: str, stream: TextIO) -> None:
     """Print a line, above the progress bars of tqdm; that nobody can read it is no reason to stop the run."""
-    with Kept(OSError, ValueError):
+    with Kept(OSError, ValueError, failed=lambda error: _drop(stream)):
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
         if getattr(bars, "_instances", None):
             bars.write(line, file=stream)  # type: ignore[union-attr]
         else:
             print(line, file=stream, flush=True)
+
+
+def _drop(stream: TextIO) -> None:
+    """Forget what could not be written: Python would try it again at its end, and exit with another status."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        number = stream.fileno()
+        kept, nothing = os.dup(number), os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nothing, number)
+            stream.flush()
+        finally:
+            os.dup2(kept, number)
+            os.close(kept)
+            os.close(nothing)
 
 
 def _lines(path: Path) -> list[str]:

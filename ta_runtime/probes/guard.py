@@ -2,7 +2,6 @@
 
 import os
 import time
-import weakref
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -12,6 +11,7 @@ import torch
 from ta_runtime.faults import keep
 from ta_runtime.probes import threads
 from ta_runtime.probes.compile import captured, traced
+from ta_runtime.probes.registers import Register
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -55,7 +55,7 @@ class FaultBarrier:
         self._on = self.paused = False
         self._seconds = self._began = 0.0
         self._depth = 0
-        _alive.add(self)
+        _alive.add(self, True)
         self._failed = failed
         self._looks_away = traced if looks_at_captures else _traced_or_captured
 
@@ -119,11 +119,11 @@ def _traced_or_captured() -> bool:
     return traced() or captured()
 
 
-_alive: "weakref.WeakSet[FaultBarrier]" = weakref.WeakSet()
+_alive: Register[bool] = Register()  # barriers
 
 
 def _forked() -> None:
-    for barrier in list(_alive):
+    for barrier in _alive.instances():
         barrier.on = False
 
 
