@@ -20,7 +20,7 @@ from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, decode, read
 from ta_lint.core.terminal import standard_error, wants_color
 from ta_runtime import ranks
-from ta_runtime.faults import Kept
+from ta_runtime.faults import Shield
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
@@ -177,7 +177,7 @@ class ReportFile:
 def remove(paths: Iterable[str]) -> None:
     """Remove the reports of other ranks, if they can be reached from here."""
     for path in paths:
-        with Kept(OSError):
+        with Shield(OSError):
             located(path).unlink(missing_ok=True)
 
 
@@ -275,7 +275,7 @@ def summary(
     where the run is recorded, whose own report is not named.
     """
     stream = standard_error()
-    with Kept(OSError, ValueError):  # it is closed, or on a full disk
+    with Shield(OSError, ValueError):  # it is closed, or on a full disk
         if linted:
             _verdicts(findings, root, stream)
         else:
@@ -324,7 +324,7 @@ class FailureReporter:
         error_line(f"{self._failed}: {name}: {type(error).__name__}: {oneline(error)}")
         if self._count == _PATIENCE:
             error_line(self._ended)
-            with Kept():
+            with Shield():
                 self._give_up()
 
 
@@ -335,7 +335,7 @@ def error_line(message: str) -> None:
 
 def _print(line: str, stream: TextIO) -> None:
     """Print a line, above the progress bars of tqdm; that nobody can read it is no reason to stop the run."""
-    with Kept(OSError, ValueError, failed=lambda error: _drop(stream)):
+    with Shield(OSError, ValueError, failed=lambda error: _drop(stream)):
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
         if getattr(bars, "_instances", None):
             bars.write(line, file=stream)  # type: ignore[union-attr]

@@ -20,7 +20,7 @@ from torch import nn
 
 from ta_runtime import faults
 from ta_runtime.audit.session import Session
-from ta_runtime.faults import Kept, keep, passes
+from ta_runtime.faults import Shield, keep, passes
 from ta_runtime.probes import threads
 from ta_runtime.settings import resolve
 
@@ -201,7 +201,7 @@ def test_what_ours_raises_stays_inside_and_what_a_signal_handler_raises_passes()
     def ours() -> None:
         raise ValueError("ours")
 
-    with Kept():
+    with Shield():
         ours()
 
     def handler(*given: Any) -> None:
@@ -209,7 +209,7 @@ def test_what_ours_raises_stays_inside_and_what_a_signal_handler_raises_passes()
 
     before = signal.signal(signal.SIGINT, handler)
     try:
-        with pytest.raises(ValueError, match="of the user"), Kept():
+        with pytest.raises(ValueError, match="of the user"), Shield():
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -229,7 +229,7 @@ def test_an_exception_that_another_thread_sends_passes() -> None:
         while True:
             pass
 
-    with pytest.raises(Timeout), Kept():
+    with pytest.raises(Timeout), Shield():
         wait()
 
 

@@ -10,7 +10,7 @@ from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
 from ta_runtime import ranks, reports
 from ta_runtime.audit.curves import Curves
-from ta_runtime.faults import Kept, keep
+from ta_runtime.faults import Shield, keep
 from ta_runtime.monitor.sinks import MLflow, Sink, TensorBoard, Wandb
 from ta_runtime.observers.window import Window
 from ta_runtime.runs import trackers
@@ -96,7 +96,7 @@ class Sending:
     def _open(self) -> list[tuple[str, _Target]]:
         """Those that are open now; what was opened meanwhile is among them."""
         for look in (self._wandb, self._mlflow, self._tensorboard):
-            with Kept():  # another release of a library, and no reason to end a training
+            with Shield():  # another release of a library, and no reason to end a training
                 self._targets |= look()
         self._targets = {key: target for key, target in self._targets.items() if target.is_open()}
         return [(key, target) for key, target in self._targets.items() if key not in self._failed]

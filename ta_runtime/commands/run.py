@@ -8,7 +8,7 @@ from ta_lint.core.terminal import standard_error
 from ta_runtime import extras
 from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing, launching
 from ta_runtime.commands.program import Interrupted, finished
-from ta_runtime.faults import Kept, after_the_run
+from ta_runtime.faults import Shield, after_the_run
 
 _DESCRIPTION = """\
 Runs a script like Python does, and watches its training steps. New findings are
@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         api.begin(audit, command=True)
         status, error = finished(program)
         report = CLEAN
-        with after_the_run(), Kept(failed=_unreported):  # the exit status is the script's
+        with after_the_run(), Shield(failed=_unreported):  # the exit status is the script's
             api.end(error)
             if ranks.rank() == 0:  # which speaks for all
                 report = auditing.report(arguments, audit, stream, told=auditing.form(arguments) == "text")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import oneline
-from ta_runtime.faults import Kept, keep
+from ta_runtime.faults import Shield, keep
 from ta_runtime.monitor.sinks import Sink
 from ta_runtime.probes.guard import own_work
 
@@ -333,7 +333,7 @@ def _tell(sinks: list[Sink], logger: logging.Logger, method: str, *arguments: ob
             keep(error)
             sinks.remove(sink)
             if method != "close":
-                with Kept():
+                with Shield():
                     sink.close()
             logger.error(
                 "%s: gets no more numbers, while the run goes on: %s: %s",

@@ -22,7 +22,7 @@ import torch
 from torch.utils.data import ConcatDataset, IterableDataset, Subset, get_worker_info
 
 from ta_runtime.facts import Loader, Run, Stream
-from ta_runtime.faults import Kept
+from ta_runtime.faults import Shield
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call, End
@@ -109,7 +109,7 @@ def _writes(held: list[_Held], memory: mmap.mmap, call: Call) -> End | None:
         return None
     _fetched.add(fetcher)
     # in a worker, where the session cannot take in what goes wrong: then nothing is written, which says nothing
-    with Kept():
+    with Shield():
         own = list(
             islice(_held(fetcher.dataset), _GENERATORS)
         )  # where they were put into the worker's copy anew
@@ -121,7 +121,7 @@ def _writes(held: list[_Held], memory: mmap.mmap, call: Call) -> End | None:
 def _write(own: list[_Held], states: list[int], memory: mmap.mmap, worker: int, call: Call) -> None:
     if call.raised:
         return
-    with Kept():
+    with Shield():
         for number, (each, state) in enumerate(zip(own, states, strict=True)):
             _ENTRY.pack_into(memory, _offset(number, worker), True, state, _state(each.generator))
 

@@ -20,7 +20,7 @@ from ta_runtime import ranks
 from ta_runtime.audit.audit import Audit
 from ta_runtime.facts import FirstLoss, Flight, Mixing, Unmoved
 from ta_runtime.facts.history import History
-from ta_runtime.faults import Kept, keep
+from ta_runtime.faults import Shield, keep
 from ta_runtime.measure.tree import tensors
 from ta_runtime.preflight import peeking, probing, reading, text, words
 from ta_runtime.preflight.briefing import Aim, Briefing, Entrance
@@ -286,7 +286,7 @@ def shown_in(stream: TextIO, audit: Audit) -> Callable[[Briefing], object]:
     """Writes what there is to show into a stream; that nobody can read it is no reason to stop the run."""
 
     def write(briefing: Briefing) -> None:
-        with Kept(OSError, ValueError):
+        with Shield(OSError, ValueError):
             shown = text.rendered(briefing, audit.settings.root, color=wants_color(stream))
             print(shown, file=stream, flush=True)
 

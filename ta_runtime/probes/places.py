@@ -15,7 +15,8 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from ta_runtime.faults import PASSED_OVER, is_library
+from ta_runtime.faults import PASSED_OVER
+from ta_runtime.faults import is_library as is_library
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
 

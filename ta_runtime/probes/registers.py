@@ -56,7 +56,7 @@ class Register(Generic[_V]):
     def add(self, instance: object, value: _V) -> None:
         # in C alone: Python would swallow what a signal handler raises in a function that it calls for a weak reference
         forget = partial(self._entries.pop, id(instance))
-        self._entries[id(instance)] = (weakref.ref(instance, forget), value)  # type: ignore[arg-type]
+        self._entries[id(instance)] = (weakref.ref(instance, forget), value)
 
 
 BUILT: Register[Place] = Register()
