@@ -115,7 +115,7 @@ def keep(error: BaseException) -> None:
         raise error
 
 
-class Kept:
+class Shield:
     """Keeps what goes wrong inside, and has `failed` called with it; what comes from outside passes."""
 
     def __init__(

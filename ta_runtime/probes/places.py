@@ -16,7 +16,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 from ta_runtime.faults import PASSED_OVER
-from ta_runtime.faults import is_library as is_library
+from ta_runtime.faults import is_library as is_library  # noqa: PLC0414 - places are asked for it
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
 
