@@ -88,7 +88,11 @@ def is_users(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and not is_library(trace.tb_frame.f_code.co_filename)
+    if trace is None or is_library(trace.tb_frame.f_code.co_filename):
+        return False
+    frame = trace.tb_frame
+    first = frame.f_locals.get(next(iter(frame.f_code.co_varnames), ""))
+    return not type(first).__module__.startswith("ta_runtime.")  # a method that was put into a class of ours
 
 
 def _handles_signal(frame: FrameType, outer: FrameType) -> bool:
