@@ -45,7 +45,11 @@ class Last(nn.Module):
 model = Last()
 """
 TRAININGS = {
-    "MLP": ("model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))", "(64,)", 2500),
+    "MLP": (
+        "model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))",
+        "(64,)",
+        2500,
+    ),
     "LSTM": (RECURRENT, "(24, 32)", 500),
     "CNN": (
         """

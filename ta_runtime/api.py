@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from ta_lint.core.finding import Finding
+from ta_lint.core.terminal import standard_error
 from ta_runtime import reports
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.children import Children, Handover
@@ -201,7 +202,7 @@ def begin(audit: Audit, *, command: bool = False) -> None:
     if audit.settings.preflight and not reports.is_child():
         from ta_runtime.preflight import flight
 
-        flight.Preflight(audit, flight.shown_in(sys.stderr, audit)).attach()
+        flight.Preflight(audit, flight.shown_in(standard_error(), audit)).attach()
     if not command or is_inherited:
         atexit.register(_at_exit, getattr(sys, "last_value", None))
     if not is_inherited and reports.is_child():  # one that was forked ends without `atexit`

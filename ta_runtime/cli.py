@@ -1,6 +1,10 @@
 """The command `ta-runtime`: its command line. What each command does is in `ta_runtime.commands`."""
 
+import atexit
+import contextlib
+import os
 import re
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -21,6 +25,7 @@ from ta_runtime.commands import (
     report,
     run,
 )
+from ta_runtime.commands.program import Interrupted
 
 _EPILOG = """\
 examples:
@@ -58,6 +63,8 @@ _ELSEWHERE = {
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
+    if argv is None and os.name == "posix":
+        atexit.register(_end_by_signal)  # first, and so after all that the program registers
     words = sys.argv[1:] if argv is None else argv
     if words and _OBJECT.fullmatch(words[0]):  # as the command line of torch-audit begins
         words = ["audit", *words]
@@ -70,6 +77,10 @@ def main(argv: list[str] | None = None) -> int:
     except UsageError as error:
         print(f"ta-runtime: error: {harmless(str(error))}", file=sys.stderr)
         return ERROR
+    except Interrupted:
+        global _interrupted
+        _interrupted = True
+        return INTERRUPTED
     except KeyboardInterrupt:
         print("ta-runtime: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -88,6 +99,20 @@ def main(argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return ERROR
+
+
+_interrupted = False
+
+
+def _end_by_signal() -> None:
+    """End as Python does where Ctrl-C ends a program: a shell then knows that it was the signal."""
+    if not _interrupted:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _parser() -> tuple[Parser, Mapping[str, Parser]]:

@@ -19,8 +19,9 @@ from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.reading import read
 from ta_lint.core.source import Source, decode
-from ta_lint.core.terminal import wants_color
+from ta_lint.core.terminal import standard_error, wants_color
 from ta_runtime import ranks
+from ta_runtime.faults import Shield
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
@@ -177,7 +178,7 @@ class ReportFile:
 def remove(paths: Iterable[str]) -> None:
     """Remove the reports of other ranks, if they can be reached from here."""
     for path in paths:
-        with contextlib.suppress(OSError):
+        with Shield(OSError):
             located(path).unlink(missing_ok=True)
 
 
@@ -274,8 +275,8 @@ def summary(
     """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is, and
     where the run is recorded, whose own report is not named.
     """
-    stream = sys.stderr
-    with contextlib.suppress(OSError, ValueError):  # it is closed, or on a full disk
+    stream = standard_error()
+    with Shield(OSError, ValueError):  # it is closed, or on a full disk
         if linted:
             _verdicts(findings, root, stream)
         else:
@@ -324,23 +325,37 @@ class FailureReporter:
         error_line(f"{self._failed}: {name}: {type(error).__name__}: {oneline(error)}")
         if self._count == _PATIENCE:
             error_line(self._ended)
-            with contextlib.suppress(Exception):
+            with Shield():
                 self._give_up()
 
 
 def error_line(message: str) -> None:
     """A line on standard error about the tool itself."""
-    _print(f"ta-runtime: {message}", sys.stderr)
+    _print(f"ta-runtime: {message}", standard_error())
 
 
-def _print(line: str, stream: TextIO | None) -> None:
+def _print(line: str, stream: TextIO) -> None:
     """Print a line, above the progress bars of tqdm; that nobody can read it is no reason to stop the run."""
-    with contextlib.suppress(OSError, ValueError):
+    with Shield(OSError, ValueError, failed=lambda error: _drop(stream)):
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
         if getattr(bars, "_instances", None):
             bars.write(line, file=stream)  # type: ignore[union-attr]
         else:
             print(line, file=stream, flush=True)
+
+
+def _drop(stream: TextIO) -> None:
+    """Forget what could not be written: Python would try it again at its end, and exit with another status."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        number = stream.fileno()
+        kept, nothing = os.dup(number), os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nothing, number)
+            stream.flush()
+        finally:
+            os.dup2(kept, number)
+            os.close(kept)
+            os.close(nothing)
 
 
 def _lines(path: Path) -> list[str]:

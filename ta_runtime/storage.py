@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from ta_lint.core.errors import UsageError, oneline
 from ta_lint.core.files import display, write_atomically
 from ta_runtime.extras import needs
+from ta_runtime.faults import keep
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 """The modes of what a run writes: its environment, its code and its data are nobody else's business."""
@@ -124,6 +125,7 @@ def located(location: str | Place) -> Place:
         )
         raise UsageError(f"{url}: {remedy}") from error
     except Exception as error:
+        keep(error)
         raise UsageError(f"{url}: {oneline(error)}; write a folder, or a URL that fsspec knows") from error
     protocols = filesystem.protocol
     if set(_LOCAL) & set([protocols] if isinstance(protocols, str) else protocols):
@@ -233,6 +235,7 @@ def _failing(place: Remote) -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
+        keep(error)
         raise OSError(f"{type(error).__name__}: {oneline(error)}") from error
 
 

@@ -48,6 +48,7 @@ ROOMS = [
 """The rooms of ta_lint from the bottom up: each imports of those before it, and none of those after it."""
 
 RUNTIME_ROOMS = [
+    "faults",
     "startup",
     "extras",
     "measure",

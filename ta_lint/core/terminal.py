@@ -1,6 +1,8 @@
 """Colour and safe text for terminals."""
 
+import io
 import os
+import sys
 import unicodedata
 
 TYPE_CHECKING = False  # `typing` is needed for nothing else
@@ -47,3 +49,8 @@ def width_of(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me") or character in JOINERS:
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def standard_error() -> "TextIO":
+    """Standard error; a process that has none writes into nothing, and not into its standard output."""
+    return sys.stderr if sys.stderr is not None else io.StringIO()

@@ -18,6 +18,7 @@ from ta_lint.core.baseline import Entry
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
+from ta_lint.core.terminal import standard_error
 from ta_lint.core.verdict import joined
 from ta_runtime import checks, ranks, reports
 from ta_runtime.audit import children
@@ -25,6 +26,7 @@ from ta_runtime.audit.children import Children, Handover
 from ta_runtime.audit.findings import findings, inspected
 from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import AuditFailed, Session, script
+from ta_runtime.faults import keep
 from ta_runtime.incidents import Incident, Inspection
 from ta_runtime.observers.forwards import MOST_PASSES
 from ta_runtime.observers.logged import numbers
@@ -230,7 +232,7 @@ class Audit:
 
     @property
     def _hidden(self) -> list[str]:
-        seen = self.session.not_seen.items()
+        seen = self.session.hidden.items()
         hidden = [f"{what} ({count} times)" if count > 1 else what for what, count in seen]
         if self._ended and self._process_wide and self.session.step_count == 0 and not self._of_children:
             hidden.append(self._inference)
@@ -506,7 +508,7 @@ class Audit:
         for finding in opened:
             loud = ranks.rank() == 0 or finding.severity is Severity.ERROR
             if finding.counts and settings.live and loud and self.speaks:
-                reports.live(finding, settings.root, sys.stderr)
+                reports.live(finding, settings.root, standard_error())
         self.save()
         if self.sending is not None:
             self.sending.tell(self.findings)
@@ -523,6 +525,7 @@ class Audit:
         try:
             callback(finding)
         except Exception as error:  # noqa: BLE001 - a callback never stops the run
+            keep(error)
             self.on_opened.remove(callback)
             name = getattr(callback, "__qualname__", type(callback).__name__)
             reports.error_line(
@@ -535,6 +538,7 @@ class Audit:
         except AuditFailed:
             raise
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             reports.error_line(f"{complaint}: {type(error).__name__}: {oneline(error)}")
 
     # -- the baseline -----------------------------------------------------------------------------------------

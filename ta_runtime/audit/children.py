@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ta_runtime import ranks, reports, startup
+from ta_runtime.faults import Shield
 from ta_runtime.incidents import Incident, Inspection
 from ta_runtime.probes import hub, processes
 from ta_runtime.probes.patching import Call, End
@@ -105,7 +106,7 @@ class Children:
     def _read(self) -> Iterator[Report]:
         assert self._folder is not None
         for path in sorted(self._folder.glob("*.seen")):
-            with contextlib.suppress(Exception):  # of another release, or a class that is not here
+            with Shield():  # of another release, or a class that is not here
                 yield pickle.loads(path.read_bytes())
 
     def _starts_process(self, call: Call) -> End | None:

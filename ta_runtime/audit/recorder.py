@@ -13,6 +13,7 @@ from ta_lint.core.errors import oneline
 from ta_runtime.audit import description
 from ta_runtime.audit.curves import Curves
 from ta_runtime.facts import Gradients, Step
+from ta_runtime.faults import keep
 from ta_runtime.observers.context import Context
 from ta_runtime.observers.window import Window
 from ta_runtime.probes.registers import Register
@@ -70,6 +71,7 @@ class Recorder:
             try:
                 record()
             except Exception as error:  # noqa: BLE001 - whatever it is
+                keep(error)
                 self.writer.give_up(f"{type(error).__name__}: {oneline(error)}")
 
     def _log(self, step: int, values: Mapping[str, float]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ta_lint.core.finding import Finding
+from ta_lint.core.terminal import standard_error
 from ta_runtime import reports
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.result import Result
@@ -27,7 +28,7 @@ class ConsoleReporter:
 
     def opened(self, finding: Finding, audit: Audit) -> None:
         if finding.counts:
-            reports.live(finding, audit.settings.root, sys.stderr)
+            reports.live(finding, audit.settings.root, standard_error())
 
     def finished(self, audit: Audit) -> None:
         audit.summarise()

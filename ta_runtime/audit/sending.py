@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
 from ta_runtime import ranks, reports
 from ta_runtime.audit.curves import Curves
+from ta_runtime.faults import Shield, keep
 from ta_runtime.monitor.sinks import MLflow, Sink, TensorBoard, Wandb
 from ta_runtime.observers.window import Window
 from ta_runtime.runs import trackers
@@ -86,6 +86,7 @@ class Sending:
             try:
                 send(target)
             except Exception as error:  # noqa: BLE001 - of any library, a disk or a network; none may end the training
+                keep(error)
                 self._failed.add(key)
                 reports.error_line(
                     f"{target.sink} gets no more of what is measured and found, while the run goes on: "
@@ -95,7 +96,7 @@ class Sending:
     def _open(self) -> list[tuple[str, _Target]]:
         """Those that are open now; what was opened meanwhile is among them."""
         for look in (self._wandb, self._mlflow, self._tensorboard):
-            with suppress(Exception):  # another release of a library, and no reason to end a training
+            with Shield():  # another release of a library, and no reason to end a training
                 self._targets |= look()
         self._targets = {key: target for key, target in self._targets.items() if target.is_open()}
         return [(key, target) for key, target in self._targets.items() if key not in self._failed]

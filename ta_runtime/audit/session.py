@@ -5,7 +5,6 @@ Whatever goes wrong in here stays in here; the run goes on as it would have.
 """
 
 import sys
-import threading
 import time
 import weakref
 from collections import Counter, deque
@@ -19,9 +18,10 @@ from torch import nn
 from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
 from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepSchedule
-from ta_runtime.facts import Machine, Model, Run, Said, Step, Suspicion, Told
+from ta_runtime.facts import Machine, Model, Run, Said, Step, Suspicion, Told, Update
 from ta_runtime.facts.asked import asked
 from ta_runtime.facts.history import History
+from ta_runtime.faults import is_users, keep
 from ta_runtime.incidents import Incident, Incidents
 from ta_runtime.measure.devices import accelerator
 from ta_runtime.naming import Names
@@ -33,7 +33,7 @@ from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.optimizers import Optimizers
 from ta_runtime.observers.tokenizers import Tokenizers
 from ta_runtime.observers.window import Window
-from ta_runtime.probes import construction, hub, steps
+from ta_runtime.probes import construction, hub, steps, threads
 from ta_runtime.probes.compile import Compilers
 from ta_runtime.probes.guard import FaultBarrier
 from ta_runtime.probes.places import NOWHERE, Place, Scope, is_library, scope_of, scopes
@@ -86,7 +86,7 @@ class Session:
         self.incidents = Incidents()
         self._machine = machine()
         self.not_seen: dict[str, int] = {}
-        """What the session could not look at, and how often."""
+        """What the session could not look at, and how often; see `hidden` for all of it."""
         self._stepped = 0
         """Optimizer steps so far, of all optimizers together, without those of a nap that goes on."""
         self.looked: Counter[Look] = Counter()
@@ -101,6 +101,7 @@ class Session:
         kept = settings.record is not None or settings.send
         self._looks = kept or any(check.fact != "violation" for check in enabled)
         """Whether more is asked for than invariants, which a tracer sees to by itself."""
+        self._steps_elsewhere = threads.steps_elsewhere()  # before it started
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}
         self._failure: AuditFailed | None = None  # to be raised when a step is over
@@ -123,7 +124,6 @@ class Session:
         )
         self._pending: deque[Window] = deque()
         self.barrier = FaultBarrier(self._raised, looks_at_captures=True)
-        self.barrier.thread = threading.get_ident()
         self.compilers = Compilers(self._compiles)
         self._settle = self.barrier(self._judge_arrived)  # when a model is built: the one before may be gone
         self.optimizers = Optimizers(self)
@@ -154,6 +154,7 @@ class Session:
         """Attach to torch."""
         assert not self.started
         self.barrier.on = True
+        self._steps_elsewhere = threads.steps_elsewhere()
         self.window.began = None  # a training that ended before
         undo = self._undo
         looking = (self.backwards, self.loaders) if self._looks else ()
@@ -161,7 +162,7 @@ class Session:
         try:
             undo.append(partial(construction.detach, self._settle))
             construction.attach(self._settle)
-            undo += [hub.subscribe(self.optimizers, self._lead, hub.REST), self._judge_the_rest]
+            undo += [hub.subscribe(self.optimizers, self.barrier.run, hub.REST), self._judge_the_rest]
             undo += [self.compilers.lift, hub.subscribe(self.compilers, self.barrier.run), self._listening]
             for part in (*looking, *self.observers):
                 undo.append(part.detach)
@@ -216,6 +217,16 @@ class Session:
         return self.barrier.on
 
     @property
+    def hidden(self) -> dict[str, int]:
+        """What the run hid, and how often."""
+        hidden = dict(self.not_seen)
+        if elsewhere := threads.steps_elsewhere() - self._steps_elsewhere:
+            hidden["optimizer steps in other threads than the first"] = elsewhere
+        if threads.are_shared():
+            hidden["anything once two threads stepped the same parameters"] = 1
+        return hidden
+
+    @property
     def paused(self) -> bool:
         """Whether what happens now is no part of the run."""
         return self.barrier.paused
@@ -266,10 +277,7 @@ class Session:
         return Model(module, place, self.names, self.machine)
 
     def guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """An observer's method that can neither stop nor slow the run: what it raises is a finding, TA000.
-
-        It looks away from other threads than the one that trains.
-        """
+        """An observer's method that can neither stop nor slow the run: what it raises is a finding, TA000."""
 
         @wraps(method)
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -279,19 +287,9 @@ class Session:
 
     def _run_guarded(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = self.barrier.run(method, *args, **kwargs)
-        if self._napping is not None and not self.barrier.elsewhere and not self._settled:
+        if self._napping is not None and threads.is_watched() and not self._settled:
             self._wake()
         return result
-
-    def _lead(self, method: Callable[..., Any], *args: Any) -> Any:
-        """As behind the barrier, in the thread that trains: the one that started the session, or that of the first step."""
-        barrier = self.barrier
-        if barrier.elsewhere and barrier.on and not barrier.paused:
-            if self.step_count:
-                self._miss("optimizer steps in other threads than the first")
-                return None
-            barrier.thread = threading.get_ident()
-        return barrier.run(method, *args)
 
     def window_for(self, optimizer: torch.optim.Optimizer) -> Window:
         """The window in which an optimizer steps now: a new one if it has stepped in the current one already."""
@@ -307,6 +305,7 @@ class Session:
             try:
                 method(*args)
             except Exception as error:  # noqa: BLE001 - as behind the barrier, without a call for each
+                keep(error)
                 self._raised(method.__qualname__, error)
 
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
@@ -378,7 +377,8 @@ class Session:
         self.window = self._next_window(window.index + 1)
         self.window.began = window.ended
         self._follow_window()
-        self._judge_arrived(but=window)
+        # what is not on a device is judged at once, so that nothing of the run is kept until the next step
+        self._judge_arrived(but=None if window.readings.on_host else window)
         self._doze()
 
     def _judge_arrived(self, but: Window | None = None) -> None:
@@ -425,7 +425,7 @@ class Session:
 
     def _listen(self) -> None:
         """Be told of what a loop does in each step."""
-        self._listening.append(hub.subscribe(self.optimizers, self._lead, hub.LOOP))
+        self._listening.append(hub.subscribe(self.optimizers, self.barrier.run, hub.LOOP))
         for part in (self.backwards, *self.observers) if self._looks else ():
             self._listening.append(hub.subscribe(part, self.barrier.run, hub.LOOP))
 
@@ -583,14 +583,16 @@ class Session:
 
     def _join(self, step: Step) -> None:
         """What one part of a step says about another."""
+        updates: dict[int, list[Update]] = {}
+        for update in step.updates:
+            updates.setdefault(id(update.optimizer.optimizer), []).append(update)
         for gradients in step.gradients:
             norms = {
                 id(tensor): norm for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False)
             }
-            for update in step.updates:
-                if update.optimizer.optimizer is gradients.optimizer.optimizer:
-                    update.gradient = norms.get(id(update.tensor))
-                    update.skipped = gradients.skipped
+            for update in updates.get(id(gradients.optimizer.optimizer), ()):
+                update.gradient = norms.get(id(update.tensor))
+                update.skipped = gradients.skipped
 
     def _look_closer(self, step: Step) -> None:
         """Audit the next step as well, for a sample that did not change, to compare all of it, and for a streak."""
@@ -611,6 +613,7 @@ class Session:
             try:
                 yield from [(check.rule, said) for said in check.function(value)]
             except Exception as error:  # noqa: BLE001 - a check never stops the run
+                keep(error)
                 self._off.add(check.rule)
                 message = f"the check of {check.rule} raised {type(error).__name__}: {oneline(error)}"
                 yield "TA000", Suspicion(NOWHERE, message, subject=check.rule)
@@ -693,6 +696,10 @@ class Session:
             raise error
         if isinstance(error, torch.OutOfMemoryError):
             self._miss("what the memory of the device did not suffice for")
+        elif isinstance(error, (MemoryError, RecursionError)):
+            self._miss(f"what the run left too little room for (`{type(error).__name__}`)")
+        elif is_users(error):
+            self._miss(f"what code of the run raised `{type(error).__name__}` for when it was looked at")
         else:
             self._observer_failed(name, error)
 

@@ -20,6 +20,7 @@ from ta_lint.core.errors import oneline
 from ta_runtime.audit.session import Session
 from ta_runtime.facts import Step
 from ta_runtime.facts.history import History
+from ta_runtime.faults import keep
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers.values import measure_value
 from ta_runtime.probes.compile import compiled_modules
@@ -54,6 +55,7 @@ class Trial:
                     for value, (_, tensor) in zip(forward.outputs, tensors(result), strict=True):
                         measure_value(window, value, tensor.detach(), moments=False)
         except Exception as error:  # noqa: BLE001 - the batch's, or the model's: no training has begun
+            keep(error)
             self.complaint = f"it raised `{type(error).__name__}`: {oneline(error)}"
         finally:
             session.forwards.detach()

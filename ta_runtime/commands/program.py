@@ -9,9 +9,14 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
 from ta_lint.core.errors import UsageError, oneline
+from ta_runtime.faults import PASSED_OVER
 
 _INTERRUPTED = 130
-_OWN = str(Path(__file__).parent) + os.sep
+_OWN = str(Path(__file__).parents[1]) + os.sep
+
+
+class Interrupted(KeyboardInterrupt):
+    """The program was interrupted, and has been told so: the process ends by the signal, as it would under Python."""
 
 
 class Script:
@@ -92,11 +97,12 @@ def finished(program: Script | Module) -> tuple[int, BaseException | None]:
     except SystemExit as error:
         return _status_of(error), error
     except BaseException as error:  # noqa: BLE001 - it is the script's
-        trace = without_ours(error.__traceback__)
+        _leave_out_ours(error)
+        trace = error.__traceback__
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stdout.flush()
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        sys.excepthook(type(error), error, trace)
         return (_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1), error
     return 0, None
 
@@ -107,12 +113,33 @@ def _status_of(error: SystemExit) -> int:
         return 0
     if isinstance(error.code, int):
         return error.code
-    print(error.code, file=sys.stderr)
+    if sys.stderr is not None:  # else `print` would take standard output
+        with contextlib.suppress(OSError, ValueError):
+            print(error.code, file=sys.stderr)
     return 1
 
 
+def _leave_out_ours(error: BaseException | None) -> None:
+    """Take the frames of this package out of the traceback of an exception, and of those that led to it."""
+    known: set[int] = set()
+    waiting = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in known:
+            continue
+        known.add(id(each))
+        each.__traceback__ = without_ours(each.__traceback__)
+        waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+
+
 def without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the first frame that is not of this package."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN):
+    """A traceback without the frames of this package, and those that stand in for one of torch's."""
+    frames = []
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith(_OWN) and not name.endswith(PASSED_OVER):
+            frames.append(trace)
         trace = trace.tb_next
+    for one in reversed(frames):
+        trace = TracebackType(trace, one.tb_frame, one.tb_lasti, one.tb_lineno)
     return trace

@@ -1,13 +1,14 @@
 """`ta-runtime run`: a script, watched."""
 
 import argparse
-import sys
 from pathlib import Path
 
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import UsageError, oneline
+from ta_lint.core.terminal import standard_error
 from ta_runtime import extras
 from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing, launching
-from ta_runtime.commands.program import finished
+from ta_runtime.commands.program import Interrupted, finished
+from ta_runtime.faults import Shield, after_the_run
 
 _DESCRIPTION = """\
 Runs a script like Python does, and watches its training steps. New findings are
@@ -124,16 +125,19 @@ def run(arguments: argparse.Namespace) -> int:
         invariants_every_n_steps=arguments.invariants_every,
         live=not arguments.quiet and auditing.form(arguments) in ("text", *auditing.DOCUMENTS),
     )
-    with auditing.own_stdout(arguments, sys.stderr) as stream:
+    with auditing.own_stdout(arguments, standard_error()) as stream:
         audit = auditing.made(arguments, settings, program.path)
         audit.lint()
         api.begin(audit, command=True)
         status, error = finished(program)
-        api.end(error)
-        if ranks.rank() != 0:  # rank 0 speaks for all
-            return status
-        report = auditing.report(arguments, audit, stream, told=auditing.form(arguments) == "text")
-    if status != CLEAN:
+        report = CLEAN
+        with after_the_run(), Shield(failed=_unreported):  # the exit status is the script's
+            api.end(error)
+            if ranks.rank() == 0:  # which speaks for all
+                report = auditing.report(arguments, audit, stream, told=auditing.form(arguments) == "text")
+    if isinstance(error, KeyboardInterrupt):
+        raise Interrupted
+    if status != CLEAN or ranks.rank() != 0:
         return status
     if (
         arguments.fail_level is not None
@@ -142,3 +146,9 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         return FINDINGS
     return report
+
+
+def _unreported(error: Exception) -> None:
+    from ta_runtime.reports import error_line
+
+    error_line(f"the run is not reported to its end: {type(error).__name__}: {oneline(error)}")

@@ -35,8 +35,10 @@ class Value:
 
     @classmethod
     def of(cls, name: str, tensor: Tensor) -> "Value":
-        value = cls(name, tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
-        if len(value.shape) == 4 and tensor.layout is torch.strided and not tensor.is_nested:
+        # a nested tensor has one size that all its parts share: how many they are
+        shape = torch.Size((tensor.size(0),)) if tensor.is_nested else tensor.shape
+        value = cls(name, shape, tensor.dtype, tensor.device, tensor.requires_grad)
+        if len(value.shape) == 4 and tensor.layout is torch.strided:
             value.channels_last = tensor.is_contiguous(memory_format=torch.channels_last)
         return value
 

@@ -10,6 +10,7 @@ from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Verdict
 from ta_runtime import api, reports
 from ta_runtime.audit.audit import Audit
+from ta_runtime.faults import keep
 from ta_runtime.settings import OnFinding, resolve
 
 _open: "Watch | None" = None
@@ -132,6 +133,7 @@ def quietly() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001 - whatever it is
+        keep(error)
         reports.error_line(
             f"the training is not watched as it should be: {type(error).__name__}: {oneline(error)}"
         )

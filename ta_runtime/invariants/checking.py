@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from ta_lint.core.errors import oneline
+from ta_runtime.faults import keep
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.template import BrokenInvariant, Comparer, QuietWatcher, Telling, Watcher
 from ta_runtime.trace.event import Event
@@ -118,6 +119,7 @@ class Checker:
         try:
             return list(ask(watcher, *args))
         except Exception as error:  # noqa: BLE001 - the run goes on, and so do the other templates
+            keep(error)
             del self._watchers[name]
             self._on_failure(f"the invariants of `{name}` raised {type(error).__name__}: {oneline(error)}")
             return []

@@ -32,7 +32,7 @@ def measurable(tensor: Tensor) -> bool:
         tensor.dtype in _MEASURABLE
         and type(tensor) in _TYPES
         and tensor.layout is torch.strided
-        and not tensor.is_meta
+        and not (tensor.is_meta or tensor.is_nested)
     )
 
 

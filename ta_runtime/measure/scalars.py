@@ -159,6 +159,11 @@ class Readings:
         self._transfers.append(_Transfer(pinned, arrived, deliver))
 
     @property
+    def on_host(self) -> bool:
+        """Whether none of them is on its way from a device."""
+        return all(transfer.arrived is None for transfer in self._transfers)
+
+    @property
     def arrived(self) -> bool:
         """Whether every number is here; asks, and does not wait."""
         return all(transfer.arrived is None or transfer.arrived.query() for transfer in self._transfers)

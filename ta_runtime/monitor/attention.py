@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ta_runtime.faults import keep
 from ta_runtime.measure.kinds import local
 from ta_runtime.monitor.interface import Monitor
 from ta_runtime.probes import hub
@@ -86,6 +87,7 @@ def monitor_scaled_dot_product_attention(
                 for head, rows in enumerate(entropy.unbind(-2)):
                     monitor.log_tensor(f"attention_entropy/{name}.head_{head}", rows, _mean_of_rows)
     except Exception as error:  # noqa: BLE001 - such as heads that do not fit; the training goes on
+        keep(error)
         monitor._failed(f"the attention of {name}", error)
 
 

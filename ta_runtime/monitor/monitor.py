@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from ta_runtime.faults import keep
 from ta_runtime.measure.kinds import local
 from ta_runtime.monitor import attention, mixin, reference
 from ta_runtime.monitor.interface import Companion
@@ -330,6 +331,7 @@ class ModuleMonitor:
                 tally.close()
                 self._pending.append((self.current_step, tally))
             except Exception as error:  # noqa: BLE001 - of the device, and the run goes on
+                keep(error)
                 self._failed(f"step {self.current_step}", error)
         self.current_step_monitored = False
         _hand_over(self._pending, self._storage, self.logger, wait=False)
@@ -430,6 +432,7 @@ class ModuleMonitor:
             for label, tensor in outputs(name, output):
                 self._observe(name, label, tensor)
         except Exception as error:  # noqa: BLE001
+            keep(error)
             self._failed(f"activation/{name}", error)
 
     @own_work
@@ -442,6 +445,7 @@ class ModuleMonitor:
                 tensor = local(tensor.detach())
                 reference.keep(label, tensor.to("cpu", copy=True) if self.cpu_offload else tensor.clone())
         except Exception as error:  # noqa: BLE001
+            keep(error)
             self._failed(f"the reference's {name}", error)
 
     def _observe(self, name: str, label: str, output: Tensor) -> None:
@@ -520,6 +524,7 @@ class ModuleMonitor:
         try:
             self._tally.take_all(metrics.of_all(names, kind), tensors, self.sync)
         except Exception as error:  # noqa: BLE001
+            keep(error)
             self._failed(kind, error)
 
     # -- hooks ------------------------------------------------------------------------------------------------
@@ -630,6 +635,7 @@ def _hand_over(
         try:
             values = tally.values()
         except Exception as error:  # noqa: BLE001 - of the device, and the run goes on
+            keep(error)
             logger.warning("step %s: its numbers did not arrive: %s: %s", step, type(error).__name__, error)
         else:
             storage.add(step, values)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from ta_runtime.faults import keep
 from ta_runtime.measure.tree import tensors
 from ta_runtime.monitor.monitor import ModuleMonitor
 from ta_runtime.monitor.names import ROOT, outputs
@@ -122,6 +123,7 @@ class RefinedCoordinateCheck:
                 if tensor is not None:
                     self.monitor.log_tensor(f"RCC {key}/l2norm", l2_norm(tensor))
         except Exception as error:  # noqa: BLE001 - of a module that cannot run by itself; the training goes on
+            keep(error)
             self.monitor._failed(f"the refined coordinate check of {name}", error)
 
     def _again(self, name: str, call: "_Call") -> dict[str, Tensor]:
@@ -234,6 +236,7 @@ class _Calls:
             call = _Call(self._copied(args), self._copied(kwargs), device, _generators(device), autocast)
             self._open.append((module, call))
         except Exception as error:  # noqa: BLE001 - such as memory that is full; the training goes on
+            keep(error)
             self._monitor._failed(f"the input of {name}", error)
 
     @own_work
@@ -250,6 +253,7 @@ class _Calls:
                 call.bias = module.bias.detach().clone()
             self._made.setdefault(name, []).append(call)
         except Exception as error:  # noqa: BLE001
+            keep(error)
             self._monitor._failed(f"the output of {name}", error)
 
     def _copied(self, value: Any) -> Any:

@@ -8,12 +8,12 @@ import weakref
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import oneline
+from ta_runtime.faults import Shield, keep
 from ta_runtime.monitor.sinks import Sink
 from ta_runtime.probes.guard import own_work
 
@@ -330,9 +330,10 @@ def _tell(sinks: list[Sink], logger: logging.Logger, method: str, *arguments: ob
         try:
             getattr(sink, method)(*arguments)
         except Exception as error:  # noqa: BLE001 - of any library, a disk or a network; none may end the training
+            keep(error)
             sinks.remove(sink)
             if method != "close":
-                with suppress(Exception):
+                with Shield():
                     sink.close()
             logger.error(
                 "%s: gets no more numbers, while the run goes on: %s: %s",

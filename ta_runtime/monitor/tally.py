@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from ta_runtime.faults import keep
 from ta_runtime.measure import moments
 from ta_runtime.measure.kinds import LAYOUT, SMALL, alike, local
 from ta_runtime.measure.moments import Needs
@@ -84,6 +85,7 @@ class StepMetrics:
             try:
                 owners = self.measure(target, given[0] if len(given) == 1 else given[0] - given[1])
             except Exception as error:  # noqa: BLE001 - of a tensor like no other
+                keep(error)
                 self._failed(target.wanted[0][0], error)
         if wanted.functions:
             self.call(wanted, *given)
@@ -273,6 +275,7 @@ class StepMetrics:
                 with torch.autocast(taken.device.type, enabled=False):  # the forward pass may be under it
                     self._read_rows(taken.stacked(), taken.owners, taken.needs)
             except Exception as error:  # noqa: BLE001 - the device may be out of memory, and the run goes on
+                keep(error)
                 self._failed(taken.owners[0][0].wanted[0][0], error)
 
     def _read_rows(self, tensors: Tensor, owners: Sequence[Owners], needs: Needs) -> None:
@@ -367,6 +370,7 @@ class StepMetrics:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - of the user's function, or of a tensor like no other
+            keep(error)
             self._failed(key, error)
 
 

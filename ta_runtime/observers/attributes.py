@@ -135,7 +135,7 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 def _held(model: Model) -> set[int]:
     """What some optimizer holds, or the model has."""
-    return construction.held().keys() | {id(parameter) for parameter in model.module.parameters()}
+    return construction.held_ids() | {id(parameter) for parameter in model.module.parameters()}
 
 
 def _origin(tensor: Tensor) -> nn.Parameter | None:

@@ -5,7 +5,6 @@ pickled and rebuilt at any time, and costs nothing between audits. Numbers are t
 pass at a time, so that activations are not kept alive for long.
 """
 
-import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,7 +51,6 @@ class Forwards:
         self._losses = Losses(session)
         self._undo = Undo()
         self._following: Callable[[], None] | None = None
-        self._thread = threading.get_ident()
         self._root: nn.Module | None = None
         self._depth = 0  # of calls of the root inside itself
         self._forward: Forward | None = None  # None while what runs is not looked into
@@ -77,7 +75,6 @@ class Forwards:
         return self._root is not None
 
     def attach(self) -> None:
-        self._thread = threading.get_ident()
         self._follow()
         self._undo.append(self._unfollow)
         self._undo.append(self._losses.detach)

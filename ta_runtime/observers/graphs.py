@@ -127,7 +127,7 @@ class GraphObserver(Observer):
             if (
                 loss.numel() == 1
                 and not isinstance(loss, nn.Parameter)
-                and id(loss) not in construction.held()
+                and id(loss) not in construction.held_ids()
             ):
                 passes.forced += 1
             return
@@ -140,7 +140,7 @@ class GraphObserver(Observer):
     # -- where a graph leads ----------------------------------------------------------------------------------
 
     def _follow(self, node: Any, passes: Backward, step: int) -> None:
-        found = walk(node, self._step_key, step, marking=True, others=construction.held().keys())
+        found = walk(node, self._step_key, step, marking=True, others=construction.held_ids())
         if step != self._walked:
             self._walked_before, self._walked = self._walked, step
         self._met |= found.through | found.stepped

@@ -9,7 +9,6 @@ import sys
 import time
 import weakref
 import zlib
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from torch.utils.data import (
 )
 
 from ta_runtime.facts import Batch, Indices, Loader, Pass, Value
+from ta_runtime.faults import Shield
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers import samples
 from ta_runtime.probes.listener import Listener
@@ -342,7 +342,7 @@ def _describe(loader: Any, facts: Loader) -> None:
     if facts.iterable or sampler is None:
         return
     facts.sampler = type(sampler).__name__
-    with suppress(Exception):
+    with Shield():
         facts.length = len(loader)
         if type(loader.batch_sampler) is BatchSampler:
             facts.samples = len(sampler)

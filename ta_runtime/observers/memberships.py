@@ -1,6 +1,5 @@
 """Looks, on structural steps (`facts.Step.structural`), for parameters that get gradients and that no optimizer holds."""
 
-import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +24,8 @@ _ELEMENTS = 256
 """Of a parameter that nobody holds, so many are kept from the first look on, to see whether anything writes to it."""
 _MOST = 64
 """Parameters of one model that are looked at so: of more, the first."""
+_MOST_STEPS = 8
+"""Steps of optimizers in one window in which all that is held is gone through: of more optimizers, those that step first."""
 _PATIENCE = 8
 """So often a layer that nobody holds asks for the next step to be looked at as well."""
 
@@ -91,14 +92,21 @@ class Memberships(Observer):
         self._watches: Register[_Watch] = Register()
         self._held_once: Register[bool] = Register()
         self._looks: dict[tuple[Place, str], _Look] = {}
-        self._stepped: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
+        self._stepped: Register[bool] = Register()  # optimizers
+        self._steps = 0  # of optimizers in this window
+
+    def begin(self, window: "Window") -> None:
+        self._steps = 0
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if window.step is None or not window.step.structural:
             return
-        self._stepped[id(optimizer)] = weakref.ref(optimizer)
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            return
+        self._stepped.add(optimizer, True)
         built = construction.optimizers()
-        others = [known for reference in self._stepped.values() if (known := reference()) is not None]
+        others = self._stepped.instances()
         optimizers = list({id(known): known for known in (*built, *others)}.values())
         seen: set[int] = set()
         for forward in window.step.training_forwards:

@@ -16,6 +16,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ta_runtime.faults import keep
 from ta_runtime.probes.places import is_library
 from ta_runtime.probes.sources import definition
 
@@ -68,7 +69,8 @@ def rehearsed(module: nn.Module, method: FunctionType) -> Rehearsal | None:
     found = Rehearsal()
     try:
         _Scene(module, method, [True], found).play()
-    except Exception:  # noqa: BLE001 - values of the user's, of which anything may raise
+    except Exception as error:  # noqa: BLE001 - values of the user's, of which anything may raise
+        keep(error)
         return None
     return found if found.passed_on else None
 

@@ -20,7 +20,7 @@ def measure(optimizer: Optimizer, window: "Window", known: dict[int, State]) -> 
     """
     step = window.step
     assert step is not None
-    noted = {id(state.tensor) for state in step.states}
+    noted = window.noted
     held = [tensor for group in optimizer.groups for tensor in group["params"]]
     ran = {id(call.module): call.module for forward in step.forwards for call in forward.calls}
     norms = [module for module in ran.values() if isinstance(module, _NormBase)]
@@ -38,6 +38,7 @@ def measure(optimizer: Optimizer, window: "Window", known: dict[int, State]) -> 
             state = State(tensor, optimizer)
             new.append(state)
             measured.append(values)
+        noted.add(id(tensor))
         states.append(state)
     step.states += states
 

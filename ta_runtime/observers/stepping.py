@@ -20,9 +20,10 @@ from ta_runtime.measure.memory import part
 from ta_runtime.observers.gradient_state import GradientState
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.reductions import divisor
-from ta_runtime.probes import construction
+from ta_runtime.probes import construction, registers
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import Place, here
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from ta_runtime.observers.window import Window
 
 _MOST = 256  # optimizers of a run, which may have one for each parameter: of more, the first
+_NEAR = 8
+"""Optimizers that are looked at in each backward pass where there are more: the last that did anything. All are looked at if so
+many have stepped since the backward pass before that this costs each of them no more."""
 _LOOKS = 8  # at gradients that seem not to have been cleared
 _SCALED = 16
 _NOT_FOUND = -1.0
@@ -40,8 +44,14 @@ class Stepping(Observer):
 
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
-        self._states: dict[int, GradientState] = {}
+        self._states: Register[GradientState] = Register()
         self._all: list[GradientState] = []
+        self._acted: dict[
+            int, GradientState
+        ] = {}  # by the ids of their optimizers, the last to do anything at the end
+        self._steps = 0  # since the last backward pass
+        self._near: list[GradientState] = []  # those that were looked at in it
+        self._built = -1  # optimizers when it was last looked for new ones
         self._loader: Loader | None = None
         self._length: int | None = None  # its batches in a pass, asked while it is there
         self._loss: tuple[float | None, bool | None] = (None, None)  # as of `ObservedAction`
@@ -63,13 +73,16 @@ class Stepping(Observer):
 
     def report(self, run: "Run") -> None:
         for state in self._all:
+            optimizer = state.optimizer()
+            if optimizer is not None and registers.is_left(optimizer):
+                continue
             state.history.epoch_is_over = self._is_over
             state.history.scaler = self._scales
             run.loop.histories.append(state.report())
 
     @property
     def settled(self) -> bool:
-        return all(state.settled for state in self._states.values() if state.optimizer() is not None)
+        return all(state.settled for state in self._states.values())
 
     def loses_track(self) -> None:
         for state in self._states.values():
@@ -96,7 +109,9 @@ class Stepping(Observer):
             self._loss = (None, None)
         else:
             self._loss = (divisor(loss, self.session.window.step is not None), False)
-        for state in self._states.values():
+        self._near = self._nearest()
+        self._steps = 0
+        for state in self._near:
             state.look()
             if state.condition in (Condition.USED, Condition.STALE):
                 self._measure(state)
@@ -105,7 +120,7 @@ class Stepping(Observer):
         by, is_scaled = self._loss
         current = self.session.loaders.current
         position = None if current is None else (id(current), current.epochs, current.batches)
-        for state in self._states.values():
+        for state in self._near:
             last = state.position
             same = last is not None and position is not None and last[0] == position[0]
             starts = same and last is not None and position is not None and last[1] != position[1]
@@ -132,6 +147,7 @@ class Stepping(Observer):
             self._parts.append(place)
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        self._steps += 1
         if (state := self._state(optimizer)) is not None:
             whole = {storage for storage, _ in self._parts}
             if len(whole) == 1 and 1 < len(set(self._parts)) == len(self._parts):
@@ -189,7 +205,8 @@ class Stepping(Observer):
 
     def clear_module(self, call: Call) -> End:
         self._find()
-        for state in self._states.values():
+        self._near = self._nearest()
+        for state in self._near:
             state.look()
         return self._all_cleared
 
@@ -197,7 +214,7 @@ class Stepping(Observer):
         if call.raised:
             return
         place = here()
-        for state in self._states.values():
+        for state in self._near:
             if state.condition is not Condition.EMPTY or state.history.first is None:
                 state.may_be_cleared(place)
 
@@ -225,7 +242,7 @@ class Stepping(Observer):
         """The optimizers of these parameters, or of this one."""
         listed = [parameters] if isinstance(parameters, Tensor) else parameters
         given = set(map(id, listed)) if isinstance(listed, Iterable) else set()
-        return [state for state in self._states.values() if state.is_among(given)]
+        return [state for state in self._nearest() if state.is_among(given)]
 
     def _note_limit(self, state: GradientState, place: Place, limit: float) -> None:
         """Record the limit of a clipping with the current factor of the scaler."""
@@ -293,20 +310,33 @@ class Stepping(Observer):
 
     def _find(self) -> None:
         """Follow optimizers that were built and have not stepped yet."""
-        if len(self._all) < _MOST:
+        if self._built != registers.count_built():
+            self._built = registers.count_built()
             for optimizer in construction.optimizers():
-                if id(optimizer) not in self._states:
-                    self._state(optimizer)
+                self._known(optimizer)
+
+    def _nearest(self) -> list[GradientState]:
+        """The optimizers that a backward pass may be for; none that another thread uses."""
+        few = len(self._states) <= _NEAR * (1 + self._steps)
+        states = self._states.values() if few else list(self._acted.values())
+        return [state for state in states if registers.is_ours(state.optimizer())]
 
     def _state(self, optimizer: torch.optim.Optimizer) -> GradientState | None:
-        state = self._states.get(id(optimizer))
-        if state is not None and state.optimizer() is optimizer:
-            return state
-        if not self.session.watches(optimizer) or len(self._all) == _MOST:
-            return None
-        self._states = {key: state for key, state in self._states.items() if state.optimizer() is not None}
-        state = self._states[id(optimizer)] = GradientState(optimizer)
-        self._all.append(state)
+        """What is known of an optimizer that does something, or has something done to it."""
+        state = self._known(optimizer)
+        if state is not None:
+            self._acted.pop(id(optimizer), None)
+            self._acted[id(optimizer)] = state
+            if len(self._acted) > _NEAR:
+                del self._acted[next(iter(self._acted))]
+        return state
+
+    def _known(self, optimizer: torch.optim.Optimizer) -> GradientState | None:
+        state = self._states.get(optimizer)
+        if state is None and self.session.watches(optimizer) and len(self._all) < _MOST:
+            state = GradientState(optimizer)
+            self._states.add(optimizer, state)
+            self._all.append(state)
         return state
 
 

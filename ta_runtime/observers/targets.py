@@ -1,18 +1,19 @@
 """Sees whether target networks ever move, on thorough steps (`facts.Step.thorough`) alone, by sums of their parameters."""
 
 import re
-import weakref
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ta_runtime.facts import TargetNetwork
 from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.measure.scalars import Readings
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes import construction, sources
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Forward, Run, Step
@@ -33,7 +34,7 @@ class Targets(Observer):
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._wanted = "TA541" in session.settings.rules
-        self._found: weakref.WeakKeyDictionary[nn.Module, TargetNetwork] = weakref.WeakKeyDictionary()
+        self._found: Register[TargetNetwork] = Register()  # modules
         self._kept: dict[Place, TargetNetwork] = {}
         self._last: dict[Place, list[float]] = {}
         self._first: dict[Place, int] = {}
@@ -45,15 +46,20 @@ class Targets(Observer):
         elif self._wanted:
             self._look_around(step)
 
+    def _targets(self) -> Iterator[tuple[nn.Module, TargetNetwork]]:
+        for module in self._found.instances():
+            if (target := self._found.get(module)) is not None:
+                yield module, target
+
     def _look_again(self) -> None:
         """Of each target once more, late enough to tell."""
         now = self.session.step_count
-        for module, target in list(self._found.items()):
+        for module, target in self._targets():
             if target.steps < LATE <= now - self._first.get(target.place, now):
                 self._look(target, module, self.session.window.readings)
 
     def _look_around(self, step: "Step") -> None:
-        held = construction.held()
+        held = construction.held_ids()
         learning = [forward for forward in step.forwards if _is_held(forward.model.module, held)]
         for forward in step.forwards:
             target = self._target(forward, learning, held)
@@ -63,19 +69,19 @@ class Targets(Observer):
     def report(self, run: "Run") -> None:
         if run.over:
             readings = Readings()
-            for module, target in list(self._found.items()):
+            for module, target in self._targets():
                 self._look(target, module, readings)
             readings.send()
             readings.deliver()
         run.targets = list(self._kept.values())
 
     def _target(
-        self, forward: "Forward", learning: "list[Forward]", held: dict[int, Tensor]
+        self, forward: "Forward", learning: "list[Forward]", held: frozenset[int]
     ) -> TargetNetwork | None:
         """What is known of a network that is called as a target, if it is one."""
         module = forward.model.module
-        if module in self._found:
-            return self._found[module]
+        if (known := self._found.get(module)) is not None:
+            return known
         if len(self._found) == _MOST or any(id(parameter) in held for parameter in module.parameters()):
             return None
         has_twin = any(_are_alike(module, other.model.module) for other in learning)
@@ -83,7 +89,8 @@ class Targets(Observer):
             return None
         built = forward.model.place
         place = built if _NAMED.search(sources.assigned_to(built)) is not None else forward.place
-        target = self._found[module] = self._kept.setdefault(place, TargetNetwork(place))
+        target = self._kept.setdefault(place, TargetNetwork(place))
+        self._found.add(module, target)
         return target
 
     def _look(self, target: TargetNetwork, module: nn.Module, readings: Readings) -> None:
@@ -102,7 +109,7 @@ class Targets(Observer):
         target.steps = step - self._first.setdefault(target.place, step)
 
 
-def _is_held(module: nn.Module, held: dict[int, Tensor]) -> bool:
+def _is_held(module: nn.Module, held: frozenset[int]) -> bool:
     parameters = list(module.parameters())
     return bool(parameters) and all(id(parameter) in held for parameter in parameters)
 

@@ -33,6 +33,8 @@ class Window:
     """When the step before ended, by `time.perf_counter`; None where nothing says so, as of the first."""
     ended: float | None = None
     """When it ended itself; None if the run ended before it."""
+    noted: set[int] = field(default_factory=set)
+    """The ids of the tensors that are among the states of the step."""
     waited: float | None = None
     """Seconds in which the thread that trains waited for a `DataLoader`; None where it asked none."""
 

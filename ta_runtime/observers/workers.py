@@ -13,7 +13,6 @@ import sys
 import weakref
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -23,6 +22,7 @@ import torch
 from torch.utils.data import ConcatDataset, IterableDataset, Subset, get_worker_info
 
 from ta_runtime.facts import Loader, Run, Stream
+from ta_runtime.faults import Shield
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call, End
@@ -110,7 +110,7 @@ def _writes(held: list[_Held], memory: mmap.mmap, call: Call) -> End | None:
         return None
     _fetched.add(fetcher)
     # in a worker, where the session cannot take in what goes wrong: then nothing is written, which says nothing
-    with suppress(Exception):
+    with Shield():
         own = list(
             islice(_held(fetcher.dataset), _GENERATORS)
         )  # where they were put into the worker's copy anew
@@ -122,7 +122,7 @@ def _writes(held: list[_Held], memory: mmap.mmap, call: Call) -> End | None:
 def _write(own: list[_Held], states: list[int], memory: mmap.mmap, worker: int, call: Call) -> None:
     if call.raised:
         return
-    with suppress(Exception):
+    with Shield():
         for number, (each, state) in enumerate(zip(own, states, strict=True)):
             _ENTRY.pack_into(memory, _offset(number, worker), True, state, _state(each.generator))
 

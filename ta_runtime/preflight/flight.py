@@ -7,7 +7,6 @@ batch is the one that the script took, and further ones are handed out in a fork
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TextIO
@@ -21,6 +20,7 @@ from ta_runtime import ranks
 from ta_runtime.audit.audit import Audit
 from ta_runtime.facts import FirstLoss, Flight, Mixing, Unmoved
 from ta_runtime.facts.history import History
+from ta_runtime.faults import Shield, keep
 from ta_runtime.measure.tree import tensors
 from ta_runtime.preflight import peeking, probing, reading, text, words
 from ta_runtime.preflight.briefing import Aim, Briefing, Entrance
@@ -114,6 +114,7 @@ class Preflight:
         try:
             action()
         except Exception as error:  # noqa: BLE001 - the script goes on
+            keep(error)
             self.briefing.not_tried.append(f"{what}: it raised `{type(error).__name__}`: {oneline(error)}")
 
     # -- the checks of the audit ------------------------------------------------------------------------------
@@ -206,6 +207,7 @@ class Preflight:
         except NoReplay as why:
             self.briefing.not_tried.append(f"whether samples mix: {why}")
         except Exception as error:  # noqa: BLE001 - the script's own code, which may not like such a batch
+            keep(error)
             name = type(error).__name__
             self.briefing.not_tried.append(f"whether samples mix: it raised `{name}`: {oneline(error)}")
         return None
@@ -284,7 +286,7 @@ def shown_in(stream: TextIO, audit: Audit) -> Callable[[Briefing], object]:
     """Writes what there is to show into a stream; that nobody can read it is no reason to stop the run."""
 
     def write(briefing: Briefing) -> None:
-        with suppress(OSError, ValueError):
+        with Shield(OSError, ValueError):
             shown = text.rendered(briefing, audit.settings.root, color=wants_color(stream))
             print(shown, file=stream, flush=True)
 

@@ -17,6 +17,7 @@ from ta_lint.core.errors import oneline
 from ta_runtime import checks
 from ta_runtime.audit.session import Session
 from ta_runtime.facts import Run, Suspicion
+from ta_runtime.faults import keep
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers.overlaps import compared
 from ta_runtime.preflight.figures import Figures, figures
@@ -102,6 +103,7 @@ def peek(settings: Settings, known: list[KnownLoader], training: KnownLoader | N
         try:
             own = _hand_out(session, shown, loader, time.monotonic() + seconds)
         except Exception as error:  # noqa: BLE001 - the script's own code
+            keep(error)
             shown.complaint = f"it raised `{type(error).__name__}`: {oneline(error)}"
             continue
         facts = session.loaders.facts(loader)
@@ -129,7 +131,8 @@ def _described(known: KnownLoader, loader: Any, *, trains: bool) -> PeekedLoader
     name = assigned_to(known.place)
     try:
         size = len(loader.dataset)
-    except Exception:  # noqa: BLE001 - the script's own code, which may have none
+    except Exception as error:  # noqa: BLE001 - the script's own code, which may have none
+        keep(error)
         size = None
     return PeekedLoader(
         name,

@@ -109,8 +109,7 @@ class FirstStep(Listener):
     # -- the step ---------------------------------------------------------------------------------------------
 
     def _steps(self, call: Call) -> None:
-        barrier = self._barrier
-        if not barrier.on or barrier.paused or barrier.elsewhere:
+        if not self._barrier.listens:
             return
         optimizer = call.args[0]
         if getattr(

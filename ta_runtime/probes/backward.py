@@ -7,8 +7,9 @@ import torch
 from torch.autograd.graph import Node
 
 from ta_runtime.probes.patching import attribute
+from ta_runtime.probes.threads import trains
 
-PLACES = {"backward": (attribute(torch.autograd, "backward"),)}
+PLACES = {"backward": (attribute(torch.autograd, "backward", trains),)}
 
 # not public: without it, what a backward pass runs once more is taken for a forward pass
 _graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)

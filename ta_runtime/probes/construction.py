@@ -4,7 +4,6 @@ Their constructors are wrapped, as none has a hook that fires for every object. 
 been built, such as a copy, stands on the line that puts it there, by torch's registration hook. Shared by all sessions.
 """
 
-import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,33 +14,39 @@ from torch.nn.modules.module import register_module_module_registration_hook
 from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau, SequentialLR
 from torch.utils.data import DataLoader
 
-from ta_runtime.probes.patching import Call
+from ta_runtime.faults import keep
+from ta_runtime.probes import registers, steps, threads
+from ta_runtime.probes.patching import Call, watching
 from ta_runtime.probes.places import built
-from ta_runtime.probes.registers import BUILT
+from ta_runtime.probes.registers import BUILT, Register
 from ta_runtime.probes.undo import Undo, removing
 
+_FEW = 16
+"""Optimizers whose parameters are read anew in each of their steps."""
+
 _users = 0
+_builds_optimizers = False
 _undo = Undo()
 _listeners: list[Callable[[], None]] = []
 _watchers: list[Callable[[nn.Module], object]] = []
-_optimizers: "list[weakref.ref[torch.optim.Optimizer]]" = []  # not a set: a subclass may have no hash
-
-_schedulers: "list[weakref.ref[LRScheduler]]" = []
+_schedulers: Register[bool] = Register()
 
 
 def schedulers() -> list[LRScheduler]:
     """Every learning rate scheduler that was built while a session was on and still lives."""
-    return [scheduler for reference in _schedulers if (scheduler := reference()) is not None]
+    return list(_schedulers.instances())
 
 
 def optimizers() -> list[torch.optim.Optimizer]:
-    """Every optimizer that was built while a session was on and still lives, also those that have not stepped yet."""
-    return [optimizer for reference in _optimizers if (optimizer := reference()) is not None]
+    """Every optimizer that was built while a session was on and still lives, also those that have not stepped yet; none that
+    another thread uses.
+    """
+    return registers.optimizers()
 
 
 def has_optimizer() -> bool:
     """Whether an optimizer was built while a session was on."""
-    return bool(_optimizers)
+    return _builds_optimizers
 
 
 def held(optimizer: torch.optim.Optimizer | None = None) -> dict[int, Tensor]:
@@ -49,6 +54,24 @@ def held(optimizer: torch.optim.Optimizer | None = None) -> dict[int, Tensor]:
     holders = optimizers() if optimizer is None else [optimizer]
     groups = (group for holder in holders for group in holder.param_groups)
     return {id(parameter): parameter for group in groups for parameter in group["params"]}
+
+
+_ids: frozenset[int] = frozenset()
+_ids_of: tuple[int, int] = (-1, -1)  # how many optimizers were built and lived then
+_ids_until = 0  # the number of a step
+
+
+def held_ids() -> frozenset[int]:
+    """The ids of what all optimizers hold that still live.
+
+    It is read anew when one came or went, and once as many steps were made as there are optimizers: so a step costs no more
+    where there are many.
+    """
+    global _ids, _ids_of, _ids_until
+    known = (registers.count_built(), registers.count_alive())
+    if known != _ids_of or steps.count() >= _ids_until:
+        _ids, _ids_of, _ids_until = frozenset(held()), known, steps.count() + known[1] // _FEW
+    return _ids
 
 
 def attach(on_model: Callable[[], None]) -> None:
@@ -71,18 +94,19 @@ def attach(on_model: Callable[[], None]) -> None:
     ]
     _undo.append(removing(register_module_module_registration_hook(_registered)))
     for kind in constructors:
-        _undo.patch(kind, "__init__", _noting)
+        _undo.append(watching(kind, "__init__", _noting, threads.may_be_watched).undo)
 
 
 def detach(on_model: Callable[[], None]) -> None:
     """Stop noting, if no other session needs it."""
-    global _users
+    global _users, _builds_optimizers
     _users -= 1
     _listeners.remove(on_model)
     if _users == 0:
         _undo()
-        _optimizers.clear()
+        registers.forget_optimizers()
         _schedulers.clear()
+        _builds_optimizers = False
 
 
 def watch(watcher: Callable[[nn.Module], object]) -> Callable[[], None]:
@@ -92,7 +116,11 @@ def watch(watcher: Callable[[nn.Module], object]) -> Callable[[], None]:
 
 
 def _registered(parent: nn.Module, name: str, child: nn.Module | None) -> None:
-    if child is not None and not torch.compiler.is_compiling():
+    if (
+        child is not None
+        and not torch.compiler.is_compiling()
+        and (threads.is_watched() or threads.may_be_watched())
+    ):
         _note(child)
 
 
@@ -101,20 +129,22 @@ def _noting(call: Call) -> None:
 
 
 def _note(instance: Any) -> None:
+    global _builds_optimizers
     try:
         if instance in BUILT:
             return
         BUILT.add(instance, built(instance))
         if isinstance(instance, nn.Module):
-            for listener in tuple(_listeners):
-                listener()
-            for watcher in tuple(_watchers):
-                watcher(instance)
+            if threads.is_watched():
+                for listener in tuple(_listeners):
+                    listener()
+                for watcher in tuple(_watchers):
+                    watcher(instance)
         elif isinstance(instance, torch.optim.Optimizer):
-            _optimizers[:] = [reference for reference in _optimizers if reference() is not None]
-            _optimizers.append(weakref.ref(instance))
-        elif isinstance(instance, LRScheduler):
-            _schedulers[:] = [reference for reference in _schedulers if reference() is not None]
-            _schedulers.append(weakref.ref(instance))
-    except Exception:  # noqa: BLE001 - an object without a line is better than none
+            _builds_optimizers = True
+            registers.built(instance)
+        elif isinstance(instance, LRScheduler) and threads.is_watched():
+            _schedulers.add(instance, True)
+    except Exception as error:  # noqa: BLE001 - an object without a line is better than none
+        keep(error)
         return

@@ -1,16 +1,17 @@
 """The one fault barrier: what is ours cannot stop the run, and looks away from what is no part of it."""
 
 import os
-import threading
 import time
-import weakref
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import torch
 
+from ta_runtime.faults import keep
+from ta_runtime.probes import threads
 from ta_runtime.probes.compile import captured, traced
+from ta_runtime.probes.registers import Register
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -31,11 +32,12 @@ def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if torch.compiler.is_compiling():
             return method(*args, **kwargs)
-        OWN_WORK.depth += 1
+        depth = OWN_WORK.depth
         try:
+            OWN_WORK.depth = depth + 1
             return method(*args, **kwargs)
-        finally:
-            OWN_WORK.depth -= 1
+        finally:  # to what it was: an interruption may come before it changed
+            OWN_WORK.depth = depth
 
     return run
 
@@ -43,47 +45,57 @@ def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:
 class FaultBarrier:
     """Runs methods that cannot stop the run: `failed` is called with what they raise, and may raise in turn.
 
-    They are not run while it is not `on` or `paused`, in another thread than `thread`, in a process that was forked off, where a compiler traces, and where a
-    CUDA graph is captured unless it `looks_at_captures`. They return None then.
+    They are not run while it is not `on` or `paused`, in a thread that is not watched (`probes.threads`), in a process that was
+    forked off, where a compiler traces, and where a CUDA graph is captured unless it `looks_at_captures`. They return None then.
     """
 
     def __init__(
         self, failed: Callable[[str, Exception], object], *, looks_at_captures: bool = False
     ) -> None:
-        self.on = self.paused = False
-        self.thread: int | None = None
-        """The one that trains; None as long as it is not known."""
+        self._on = self.paused = False
         self._seconds = self._began = 0.0
         self._depth = 0
-        _alive.add(self)
+        _alive.add(self, True)
         self._failed = failed
         self._looks_away = traced if looks_at_captures else _traced_or_captured
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether another thread than the one that trains runs this."""
-        return self.thread is not None and threading.get_ident() != self.thread
+    def on(self) -> bool:
+        """Whether anything is run."""
+        return self._on
+
+    @on.setter
+    def on(self, on: bool) -> None:
+        if on and not self._on:
+            threads.begin()
+        elif self._on and not on:
+            threads.end()
+        self._on = on
+
+    @property
+    def listens(self) -> bool:
+        """Whether it runs what happens here and now."""
+        return self._on and not self.paused and threads.is_watched() and not self._looks_away()
 
     def run(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method now."""
-        if not self.on or self.paused or self.elsewhere or self._looks_away():
-            return None
-        return self.tried(method, *args, **kwargs)
+        return self.tried(method, *args, **kwargs) if self.listens else None
 
     def tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method now, also while it is not on."""
-        OWN_WORK.depth += 1
-        self._depth += 1
-        if self._depth == 1:
+        own, depth, records = OWN_WORK.depth, self._depth, torch.is_grad_enabled()
+        if not depth:
             self._began = time.perf_counter()
         try:
+            OWN_WORK.depth, self._depth = own + 1, depth + 1
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the run goes on
+            torch.set_grad_enabled(records)  # what interrupts the end of a `no_grad` leaves it on
+            keep(error)
             self._failed(getattr(method, "__qualname__", ""), error)
-        finally:
-            OWN_WORK.depth -= 1
-            self._depth -= 1
-            if not self._depth:
+        finally:  # to what they were: an interruption may come before they changed
+            OWN_WORK.depth, self._depth = own, depth
+            if not depth:
                 self._seconds += time.perf_counter() - self._began
         return None
 
@@ -107,11 +119,11 @@ def _traced_or_captured() -> bool:
     return traced() or captured()
 
 
-_alive: "weakref.WeakSet[FaultBarrier]" = weakref.WeakSet()
+_alive: Register[bool] = Register()  # barriers
 
 
 def _forked() -> None:
-    for barrier in list(_alive):
+    for barrier in _alive.instances():
         barrier.on = False
 
 

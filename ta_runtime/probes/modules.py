@@ -12,6 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from ta_runtime.probes.compile import compiled_modules
 from ta_runtime.probes.patching import Watch, attribute, watching
+from ta_runtime.probes.threads import is_watched
 from ta_runtime.probes.undo import Undo, nothing
 
 Enter = Callable[[nn.Module, tuple[Any, ...]], object]
@@ -46,14 +47,14 @@ def _is_frozen(module: nn.Module) -> bool:
 
 
 def _enter(module: nn.Module, args: tuple[Any, ...]) -> None:
-    if _is_frozen(module):
+    if _is_frozen(module) or not (torch.compiler.is_compiling() or is_watched()):
         return
     for enter, _ in _listening:
         enter(module, args)
 
 
 def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
-    if _is_frozen(module):
+    if _is_frozen(module) or not (torch.compiler.is_compiling() or is_watched()):
         return
     for _, leave in _listening:
         leave(module, args, *rest)

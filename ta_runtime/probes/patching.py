@@ -21,6 +21,7 @@ from torch.jit import _builtins
 from torch.overrides import get_overridable_functions, handle_torch_function, has_torch_function
 
 from ta_runtime.probes.places import as_from, caller, is_library, passed_over
+from ta_runtime.probes.threads import elsewhere, is_watched
 
 _ABSENT = object()
 _LAYER = "_ta_runtime_layer"
@@ -46,6 +47,8 @@ class Call:
 End = Callable[[Call], object]
 Watch = Callable[[Call], End | None]
 """Called before the function runs; what it returns is called after it, also if the function raised."""
+Elsewhere = Callable[[], bool]
+"""Asked in a thread that is not watched: whether who watches is told all the same."""
 PutOn = Callable[[Watch], Callable[[], None]]
 """Lets a place be watched, until what is returned is called."""
 
@@ -61,6 +64,7 @@ class _Layer:
         """What was put there last."""
         self.watches: tuple[Watch, ...] = ()
         """The newest first: it begins before the others, and ends after them."""
+        self.elsewhere: Elsewhere = elsewhere
         self.function = function
         self.stand_in: StandIn | None = None
         self.run = _running(self, from_its_line(called))
@@ -68,7 +72,7 @@ class _Layer:
 
 def _running(layer: _Layer, called: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling() or not layer.watches:
+        if torch.compiler.is_compiling() or not layer.watches or not (is_watched() or layer.elsewhere()):
             return called(*args, **kwargs)
         call = Call(called, args, kwargs)
         ends: list[End] = []
@@ -199,7 +203,7 @@ class _Watched(ABC):
     Warnings and log records from inside name the line that they name without a wrapper.
     """
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, elsewhere: Elsewhere) -> None:
         _list_functions()
         self._watch = watch
         found = self._found()
@@ -207,6 +211,7 @@ class _Watched(ABC):
         if layer is None or layer.now is not found:
             layer = self._new_layer(found)
         self._layer: _Layer | None = layer
+        layer.elsewhere = elsewhere
         layer.watches = (watch, *layer.watches)
         if len(layer.watches) == 1 or layer.now is not found:
             layer.now = self._standing(layer)
@@ -246,9 +251,9 @@ class _Watched(ABC):
 class Patch(_Watched):
     """An attribute of a class, a module or an object in whose place another stands."""
 
-    def __init__(self, owner: Any, name: str, watch: Watch) -> None:
+    def __init__(self, owner: Any, name: str, watch: Watch, elsewhere: Elsewhere = elsewhere) -> None:
         self._owner, self._name = owner, name
-        super().__init__(watch)
+        super().__init__(watch, elsewhere)
 
     def _found(self) -> Any:
         return vars(self._owner).get(self._name, _ABSENT)
@@ -282,10 +287,10 @@ class Recoded(_Watched):
     for the original is a twin with the code as it was.
     """
 
-    def __init__(self, function: Callable[..., Any], watch: Watch) -> None:
+    def __init__(self, function: Callable[..., Any], watch: Watch, elsewhere: Elsewhere = elsewhere) -> None:
         assert isinstance(function, FunctionType)
         self._recoded = function
-        super().__init__(watch)
+        super().__init__(watch, elsewhere)
 
     def _found(self) -> Any:
         return self._recoded.__code__
@@ -363,19 +368,22 @@ def _codes_in(code: CodeType) -> list[CodeType]:
     return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 
-def watching(owner: Any, name: str, watch: Watch) -> _Watched:
-    """Watch the calls of an attribute of a class, a module or an object: by its code, if it has any and is not the script's."""
+def watching(owner: Any, name: str, watch: Watch, elsewhere: Elsewhere = elsewhere) -> _Watched:
+    """Watch the calls of an attribute of a class, a module or an object: by its code, if it has any and is not the script's.
+
+    `elsewhere` is asked in other threads than the one that is watched.
+    """
     function = vars(owner).get(name)
     is_of_tensors = isinstance(owner, type) and issubclass(owner, Tensor)
     is_function = type(function) is FunctionType and is_library(function.__code__.co_filename)
     if is_function and not is_of_tensors:
-        return Recoded(function, watch)
-    return Patch(owner, name, watch)
+        return Recoded(function, watch, elsewhere)
+    return Patch(owner, name, watch, elsewhere)
 
 
-def attribute(owner: Any, name: str) -> PutOn:
-    """The place that is an attribute of a class, a module or an object."""
-    return lambda watch: watching(owner, name, watch).undo
+def attribute(owner: Any, name: str, elsewhere: Elsewhere = elsewhere) -> PutOn:
+    """The place that is an attribute of a class, a module or an object; `elsewhere` as for `watching`."""
+    return lambda watch: watching(owner, name, watch, elsewhere).undo
 
 
 def code(function: Callable[..., Any]) -> PutOn:

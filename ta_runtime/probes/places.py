@@ -8,7 +8,6 @@ import ast
 import dis
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -16,20 +15,10 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from torch import nn
+from ta_runtime.faults import PASSED_OVER
+from ta_runtime.faults import is_library as is_library  # noqa: PLC0414 - places are asked for it
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
-
-_LIBRARY_PARTS = {"site-packages", "dist-packages"}
-_LIBRARY_ROOTS = tuple(
-    f"{root}{os.sep}"
-    for root in (
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("platstdlib"),
-        str(Path(__file__).parents[1]),
-        str(Path(nn.__file__).parents[1]),
-    )
-)
 
 
 class Place(NamedTuple):
@@ -47,23 +36,10 @@ class Place(NamedTuple):
     end_column: int | None = None
 
 
-_PASSED_OVER = " (as importlib._bootstrap)"
-"""Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
-the frames of which the file has both words in its name, as those of an import."""
-
 _MOST = 4096  # code objects that are remembered
 
 NOWHERE = Place("", 1)
 """Where nothing of the user's is on the stack; a report then names the script that runs."""
-
-
-@lru_cache(maxsize=4096)
-def is_library(filename: str) -> bool:
-    """Whether a code object's file belongs to Python, torch, an installed package or this tool."""
-    if filename.startswith("<") and not filename.startswith("<ipython"):
-        return True
-    path = Path(filename).absolute()
-    return not _LIBRARY_PARTS.isdisjoint(path.parts) or str(path).startswith(_LIBRARY_ROOTS)
 
 
 def here() -> Place:
@@ -161,9 +137,9 @@ def _is_method_of(instance: object, frame: FrameType) -> bool:
 
 def passed_over(code: CodeType) -> CodeType:
     """The code of a wrapper: what warns from inside counts the levels of the stack as if there were no wrapper."""
-    if code.co_filename.endswith(_PASSED_OVER):
+    if code.co_filename.endswith(PASSED_OVER):
         return code
-    return code.replace(co_filename=code.co_filename + _PASSED_OVER)
+    return code.replace(co_filename=code.co_filename + PASSED_OVER)
 
 
 def caller() -> FrameType:
@@ -175,7 +151,7 @@ def caller() -> FrameType:
 
 
 def _is_wrapper(filename: str) -> bool:
-    return filename.startswith(_OWN) or filename.endswith(_PASSED_OVER)
+    return filename.startswith(_OWN) or filename.endswith(PASSED_OVER)
 
 
 def as_from(

@@ -6,10 +6,11 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 
 from ta_runtime.probes.patching import attribute
+from ta_runtime.probes.threads import anywhere
 
 PLACES = {
-    "start_process": (attribute(BaseProcess, "start"),),
-    "start_program": (attribute(subprocess.Popen, "__init__"),),
+    "start_process": (attribute(BaseProcess, "start", anywhere),),
+    "start_program": (attribute(subprocess.Popen, "__init__", anywhere),),
 }
 
 _HELPED = (

@@ -14,6 +14,7 @@ from torch.amp import GradScaler
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from ta_runtime.probes import registers, threads
 from ta_runtime.probes.patching import Call, End, Watch, attribute, watching
 from ta_runtime.probes.undo import Undo, removing
 
@@ -82,6 +83,8 @@ def _begin(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     for rest in tuple(_resting):
         if _count >= rest.until or rest.optimizer() is not optimizer:
             rest.wake()
+    threads.steps_here()
+    registers.used(optimizer)
     call = StepCall(args, kwargs)
     _open[key] = ends = []
     for watch in _watches:
@@ -165,6 +168,8 @@ def _plan() -> None:
 def _before(begin: Callable[..., Any]) -> Callable[..., Any]:
     def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given | None:
         global _runs
+        if not (threads.is_watched() or _steps_here(optimizer)):
+            return None
         if _runs or _open or _count >= _limit or optimizer is not _alone():
             given: _Given | None = begin(optimizer, args, kwargs)
             return given
@@ -177,6 +182,8 @@ def _before(begin: Callable[..., Any]) -> Callable[..., Any]:
 def _after(end: Callable[..., Any]) -> Callable[..., Any]:
     def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         global _runs, _count
+        if not threads.is_watched():
+            return
         if not _runs:
             end(optimizer, args, kwargs)
         else:
@@ -184,6 +191,15 @@ def _after(end: Callable[..., Any]) -> Callable[..., Any]:
             _count += 1
 
     return after
+
+
+def _steps_here(optimizer: Optimizer) -> bool:
+    """Whether the thread in which an optimizer steps is watched from here on; if it is not, its optimizers are left alone."""
+    if threads.steps_here():
+        return True
+    if registers.left(optimizer):
+        threads.share()
+    return False
 
 
 def _nobody() -> None:
@@ -247,6 +263,7 @@ class EndOfStep:
         self._first = first
         self._stepped: dict[int, weakref.ref[Optimizer]] = {}
         self._expected: dict[int, weakref.ref[Optimizer]] = {}
+        self._missing: dict[int, weakref.ref[Optimizer]] | None = None  # of those, once one has stepped
 
     def is_before(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer that begins to step belongs to the next step, as it has stepped in this one already."""
@@ -255,12 +272,18 @@ class EndOfStep:
     def is_with(self, optimizer: Optimizer) -> bool:
         """Whether the step is over with this optimizer, which has stepped or was left out."""
         self._stepped[id(optimizer)] = weakref.ref(optimizer)
-        expected = self._expected or {id(other): weakref.ref(other) for other in self._first()}
-        return all(other in self._stepped or reference() is None for other, reference in expected.items())
+        if self._missing is None:
+            first = () if self._expected else self._first()
+            self._missing = self._expected | {id(other): weakref.ref(other) for other in first}
+        missing = self._missing
+        missing.pop(id(optimizer), None)
+        while missing and next(iter(missing.values()))() is None:
+            del missing[next(iter(missing))]
+        return not missing
 
     def turn(self) -> None:
         """The next step begins."""
-        self._expected, self._stepped = self._stepped or self._expected, {}
+        self._expected, self._stepped, self._missing = self._stepped or self._expected, {}, None
 
     @property
     def optimizers(self) -> list[Optimizer]:

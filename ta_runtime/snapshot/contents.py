@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ta_runtime.faults import keep
 from ta_runtime.measure.digests import (
     BLOCK,
     BLOCKS,
@@ -58,6 +59,7 @@ class Contents:
         except Undigestible as error:
             row["algorithm"] = f"none: {error}"
         except Exception as error:  # noqa: BLE001 - a subclass may do anything when asked
+            keep(error)
             row["algorithm"] = f"none: {type(error).__name__}"
 
     def deliver(self) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import RandomSampler
 
+from ta_runtime.faults import keep
 from ta_runtime.measure.devices import accelerator
 from ta_runtime.runs import masking
 from ta_runtime.snapshot.plain import plain
@@ -145,7 +146,8 @@ def hyperparameters(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _length(dataset: Any) -> str:
     try:
         return str(len(dataset))
-    except Exception:  # noqa: BLE001 - the user's code
+    except Exception as error:  # noqa: BLE001 - the user's code
+        keep(error)
         return "unknown"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ta_runtime.faults import keep
 from ta_runtime.naming import Names, stripped
 from ta_runtime.snapshot import environment
 from ta_runtime.snapshot.batches import Batches
@@ -148,5 +149,6 @@ class Snapshot:
 def _described(module: nn.Module) -> str:
     try:
         return f"{type(module).__name__}({' '.join(module.extra_repr().split())})"
-    except Exception:  # noqa: BLE001 - the user's code
+    except Exception as error:  # noqa: BLE001 - the user's code
+        keep(error)
         return type(module).__name__

@@ -5,7 +5,6 @@ calls two functions for each step of an optimizer, which count it.
 """
 
 import atexit
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -297,9 +296,7 @@ class Snapshots:
 
     def _calling(self, call: Call) -> End | None:
         called, *args = call.args
-        if self._guard.thread is None and self._guard.on and not self._guard.paused:
-            self._guard.thread = threading.get_ident()
-        if self._guard.elsewhere or traced():
+        if traced():
             return None
         module = uncompiled(called)
         is_root = self._root is None

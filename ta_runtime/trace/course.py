@@ -67,7 +67,7 @@ class Course:
     """
 
     __slots__ = (
-        "_turn", "_waits", "hush", "is_on", "lines", "open", "quiet", "seq", "signatures", "sink", "state", "step", "thread",
+        "_turn", "_waits", "hush", "is_on", "lines", "open", "quiet", "seq", "signatures", "sink", "state", "step",
         "training", "whole",
     )  # fmt: skip
 
@@ -76,7 +76,6 @@ class Course:
         self.hush: Callable[[bool], object] | None = None
         self.signatures = Signatures()
         self.is_on = False
-        self.thread = 0
         self.step = 0
         self.whole = 0
         """`WHOLE` in a step that is traced at the full level, else 0."""

@@ -4,13 +4,13 @@ import sys
 from collections.abc import Callable, Collection
 from functools import partial
 from sys import _getframe
-from threading import get_ident
 from typing import Any
 
 import torch
 from torch import nn
 
 from ta_lint.core.protocol import Action
+from ta_runtime.faults import keep
 from ta_runtime.probes import hub
 from ta_runtime.probes.compile import traced, uncompiled
 from ta_runtime.probes.guard import OWN_WORK
@@ -63,7 +63,7 @@ class Modules:
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         course = self._course
-        if course.quiet or OWN_WORK.depth or not course.is_on or get_ident() != course.thread:
+        if course.quiet or OWN_WORK.depth or not course.is_on:
             return
         try:
             layer = self._known.get(id(module))
@@ -93,6 +93,7 @@ class Modules:
                 phase=phase,
             )
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             self._failed("a call of a module", error)
 
     def _calling(self, call: Call) -> End | None:
@@ -121,7 +122,7 @@ class Modules:
     def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         course = self._course
         stack = course.open
-        if not stack or not course.is_on or get_ident() != course.thread:
+        if not stack or not course.is_on:
             return
         try:
             event = stack[-1] if stack[-1].of is module else _of(stack, module)
@@ -147,6 +148,7 @@ class Modules:
                         digest = combined(numbers(found, wait=False))
                 course.end(event, inputs, arguments, signatures.results(found), digest, None, flags)
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             self._failed("a call of a module", error)
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from ta_runtime.faults import keep
 from ta_runtime.measure.digests import (
     Weights,
     copied,
@@ -42,7 +43,8 @@ def numbers(tensors: Sequence[Tensor | None], *, wait: bool = True) -> list[int 
                     number = signed(memory(tensor), _outline(tensor.dtype, tensor.shape))
                 else:
                     number = _of_pieces(tensor, late, index, wait)
-            except Exception:  # noqa: BLE001 - a subclass may do anything when asked
+            except Exception as error:  # noqa: BLE001 - a subclass may do anything when asked
+                keep(error)
                 number = None
         found.append(number)
     if late:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, handle_torch_function
 
+from ta_runtime.faults import keep
 from ta_runtime.probes.guard import OWN_WORK
 from ta_runtime.probes.places import as_from
 from ta_runtime.trace import titles
@@ -137,6 +138,7 @@ class Ops(TorchFunctionMode):
                 )
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - the run goes on
+            keep(error)
             self._failed(f"a call of {known[0]}", error)
         return result
 

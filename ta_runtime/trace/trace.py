@@ -7,6 +7,7 @@ from typing import Any
 
 from ta_lint.core.errors import oneline
 from ta_runtime import reports
+from ta_runtime.faults import keep
 from ta_runtime.runs import RunWriter
 from ta_runtime.runs.writer import SHARE, Part, TableWriter
 from ta_runtime.storage import Place
@@ -98,6 +99,7 @@ class TraceWriter:
         try:
             part = self._table.flush(rows)
         except Exception as error:  # noqa: BLE001 - whatever it is, the training goes on
+            keep(error)
             self.run.give_up(f"{type(error).__name__}: {oneline(error)}")
         if not self.run.open:
             self._table.drop()

@@ -1,7 +1,6 @@
 """Traces a training: tells a sink, event by event, what the loop, the model and torch do."""
 
 import os
-import threading
 import weakref
 from collections.abc import Callable, Collection
 from types import TracebackType
@@ -30,7 +29,7 @@ from ta_runtime.trace.states import States
 
 
 class Tracer:
-    """Watches every optimizer, model and loader of this process, in the thread that starts it, until `stop`.
+    """Watches every optimizer, model and loader of this process, in the thread that trains, until `stop`.
 
     Use it as a context manager around the training, or call `start` and `stop`.
     """
@@ -96,8 +95,6 @@ class Tracer:
         if self._started:
             return
         self._started = True
-        self._course.thread = threading.get_ident()
-        self._barrier.thread = self._course.thread
         self._course.is_on = self._barrier.on = True
         _live.add(self)
         run = self._barrier.run

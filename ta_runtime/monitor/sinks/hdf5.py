@@ -14,12 +14,12 @@ import sys
 import tempfile
 from array import array
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.extras import needs
+from ta_runtime.faults import Shield
 from ta_runtime.monitor.sinks.files import of_rank
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class HDF5:
             else os.fdopen(os.memfd_create("nowhere")) as nowhere
         ):
             os.dup2(nowhere.fileno(), self._file.id.get_vfd_handle())
-        with suppress(Exception):
+        with Shield():
             self._file.close()
 
 
