@@ -9,12 +9,12 @@ import threading
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
@@ -317,6 +317,31 @@ class Session:
         self.window.stepped = True
         if self._end_of_step.is_with(optimizer):
             self._close()
+        self._progress()
+
+    def trains_by_hand(self, passes: int) -> None:
+        """Parameters have changed without an optimizer: so many backward passes before this one were steps, looked at as one."""
+        self._stepped += passes
+        self.looked[Look.COUNT] += passes
+        self.incidents.steps += passes
+        self.window.index += passes
+        if self.window.step is not None:
+            self.window.step.index = self.window.index
+        self._miss("what only an optimizer shows, as the parameters are updated by hand")
+
+    def stepped_by_hand(
+        self, stand_in: torch.optim.Optimizer, place: Place, gradients: Sequence[Tensor | None] | None
+    ) -> None:
+        """A backward pass ends a step of a training without an optimizer, for which one stands in."""
+        self.optimizers.stepped_by_hand(stand_in, place, gradients, self.window)
+        self._stepped += 1
+        self.loaders.stepped()
+        self.window.stepped = True
+        self._close()
+        self._progress()
+
+    def _progress(self) -> None:
+        """Ask about the run so far where it is time to, and raise what is to stop it."""
         if self._asks_soon or (self.step_count > 1 and self.step_count & (self.step_count - 1) == 0):
             self._asks_soon = False
             self._open(list(self._asked("progress", self._run(over=False))), self.window.index)

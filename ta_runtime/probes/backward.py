@@ -1,4 +1,4 @@
-"""Backward passes: `Tensor.backward` and `torch.autograd.backward` meet in one function."""
+"""Backward passes: `Tensor.backward` and `torch.autograd.backward` meet in one function, beside `torch.autograd.grad`."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,7 +8,10 @@ from torch.autograd.graph import Node
 
 from ta_runtime.probes.patching import attribute
 
-PLACES = {"backward": (attribute(torch.autograd, "backward"),)}
+PLACES = {
+    "backward": (attribute(torch.autograd, "backward"),),
+    "differentiate": (attribute(torch.autograd, "grad"),),
+}
 
 # not public: without it, what a backward pass runs once more is taken for a forward pass
 _graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
