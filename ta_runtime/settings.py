@@ -18,9 +18,6 @@ VIOLATED = "TA510"
 
 OVERHEAD = 0.03
 """The share of the time of a run that looking at its steps may take, unless the user says otherwise."""
-EVERY = 1000
-"""From one step that is looked at in full to the next, where all ranks are to look at the same ones."""
-_EVERY_RECORDED = 100  # fixed, as runs that are recorded are compared step by step
 _SEVERITIES = {"info": "note", "warn": "warning", "fatal": "error"}
 
 
@@ -35,7 +32,9 @@ class Settings:
     """Ids of the enabled rules that a run can see."""
     overhead: float
     every_n_steps: int | None
-    """None: as often as the overhead allows."""
+    """None: as often as the overhead allows, unless the run is `comparable`."""
+    comparable: bool
+    """Whether each run of the script is looked at in the same steps: recorded runs are compared step by step."""
     gradients_every_n_steps: int | None
     """The same."""
     schedule: Path | None
@@ -110,8 +109,7 @@ def resolve(
         raise UsageError(
             "schedule: the file already decides the steps; leave the other options for steps out"
         )
-    if record is not None and overhead is None and schedule is None:
-        every_n_steps = _EVERY_RECORDED if every_n_steps is None else every_n_steps
+    comparable = record is not None and (overhead, every_n_steps, schedule) == (None, None, None)
     if gradients_every_n_steps is None and not (every_n_steps is None and record is None):
         gradients_every_n_steps = 1
     _check_number("start_step", start_step)
@@ -153,6 +151,7 @@ def resolve(
         rules=config.rules & seen,
         overhead=OVERHEAD if overhead is None else overhead,
         every_n_steps=every_n_steps,
+        comparable=comparable,
         gradients_every_n_steps=gradients_every_n_steps,
         schedule=schedule,
         save_schedule=save_schedule.absolute() if save_schedule is not None else None,

@@ -19,11 +19,10 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.verdict import joined
-from ta_runtime import checks, ranks, reports
+from ta_runtime import checks, coverage, ranks, reports
 from ta_runtime.audit import children
 from ta_runtime.audit.children import Children, Handover
 from ta_runtime.audit.findings import findings, refutations
-from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import AuditFailed, Session, script
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.observers.forwards import MOST_PASSES
@@ -221,9 +220,9 @@ class Audit:
 
     @property
     def looked(self) -> str:
-        """At how many steps the run looked in full, as a sentence; empty where it was all."""
-        looked, steps = self.session.looked[Look.FULL], self.session.index - self.settings.start_step
-        return f"Looked at {looked:,} of {steps:,} steps in full." if looked < steps else ""
+        """How much of the run was looked at, on all ranks, as sentences; empty where it was all."""
+        others = [seen.coverage for _, seen in sorted(self._received.items())]
+        return coverage.told([self.session.coverage, *others])
 
     @property
     def _hidden(self) -> list[str]:
@@ -310,7 +309,7 @@ class Audit:
         if self.snapshots is not None:
             self._attempt(self.snapshots.stop, "the last snapshot could not be written")
         if self.recorder is not None:
-            self.recorder.end()
+            self.recorder.end(self.session.coverage)
         self._ended = True
         if self._linting is not None:
             self._attempt(self._linting.loaded, "the modules of the project could not be linted")
@@ -365,7 +364,7 @@ class Audit:
     def _gather(self, patience: timedelta) -> None:
         session = self.session
         rank, size = ranks.rank(), ranks.world_size()
-        mine = ranks.RankReport(not_seen=self._hidden)
+        mine = ranks.RankReport(not_seen=self._hidden, coverage=session.coverage)
         if rank:
             mine.told = session.conclude(rank)
             self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed

@@ -18,7 +18,18 @@ from torch import Tensor, nn
 
 from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
-from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepSchedule
+from ta_runtime.coverage import Coverage
+from ta_runtime.audit.schedule import (
+    EARLY,
+    OF_RANKS,
+    RECORDED,
+    Budget,
+    Comparable,
+    Look,
+    Looked,
+    Period,
+    StepSchedule,
+)
 from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
 from ta_runtime.facts.history import History
 from ta_runtime.incidents import Incident, Incidents
@@ -39,7 +50,7 @@ from ta_runtime.probes.registers import BUILT, Register
 from ta_runtime.probes.sources import of_class
 from ta_runtime.probes.steps import EndOfStep
 from ta_runtime.probes.undo import Undo, remove_waiting
-from ta_runtime.settings import EVERY, Settings
+from ta_runtime.settings import Settings
 
 _ARMED = 2
 """Steps that are audited after a new incident, to see it from close up."""
@@ -437,7 +448,7 @@ class Session:
         self._schedule.over(window.index, look, window.seconds, own - self._own)
         self._own = own
         if isinstance(self._schedule, Budget) and ranks.world_size() > 1:
-            self._schedule = _of_ranks(self.settings)
+            self._schedule = _comparable(self.settings, OF_RANKS)
 
     # -- steps that are but counted ---------------------------------------------------------------------------
 
@@ -461,6 +472,15 @@ class Session:
     def index(self) -> int:
         """The number of the step that runs, or is to begin."""
         return self.window.index + self.slept
+
+    @property
+    def coverage(self) -> Coverage:
+        """How much of the run was looked at so far."""
+        looks = self.looked[Look.FULL] + self.looked[Look.GRADIENTS]
+        found = {incident.rule for incident in self.incidents}
+        every = [check for asked in self._checks.values() for check in asked if check.rule not in found]
+        rules = {check.rule for check in every if check.least > looks} if self.step_count else set()
+        return Coverage(self.index - self.settings.start_step, self.looked[Look.FULL], tuple(sorted(rules)))
 
     @property
     def _settled(self) -> bool:
@@ -707,13 +727,14 @@ def _scheduled(settings: Settings) -> StepSchedule:
         return Looked.load(settings.schedule)
     if settings.every_n_steps is not None:
         return Period(settings.every_n_steps, settings.gradients_every_n_steps or 0)
+    if settings.comparable:
+        return _comparable(settings, RECORDED)
     return Budget(settings.overhead, settings.start_step, gradients=settings.gradients_every_n_steps)
 
 
-def _of_ranks(settings: Settings) -> StepSchedule:
-    """Ranks look at the same steps, though each would measure other times: at those of a fixed period."""
+def _comparable(settings: Settings, every: int) -> StepSchedule:
     gradients = settings.gradients_every_n_steps
-    return Period(EVERY, 1 if gradients is None else gradients)
+    return Comparable(every, 1 if gradients is None else gradients, settings.start_step)
 
 
 def machine() -> Machine:

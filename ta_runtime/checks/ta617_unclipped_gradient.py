@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Gradients, Refutation, Suspicion
 
-WARM_UP = 50
+LEAST = 50
 """Steps before a run's own norms say what is usual."""
 LARGE = 10.0
 """Factor above the usual norm, and above all norms before: limits are usually set at a few times the usual norm."""
@@ -23,7 +23,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion | Refutation]:
     norm = gradients.total
     if norm is None or not math.isfinite(norm) or norm <= 0 or gradients.skipped:
         return
-    if gradients.before_clipping is not None or usual.count < WARM_UP:
+    if gradients.before_clipping is not None or usual.count < LEAST:
         return
     middle, spread = usual.usual
     logarithm = math.log(norm)
