@@ -49,6 +49,7 @@ def rendered(
     linted: bool = False,
     color: bool = False,
     brief: bool = False,
+    partial: bool = False,
 ) -> str:
     """The report in one of `FORMATS`.
 
@@ -56,7 +57,7 @@ def rendered(
     looked at; `refuted` the places where it looked
     and found nothing, for SARIF. `linted` says that the findings are those of both observers; their log takes the place
     of the linter's. `brief` leaves them and the count of
-    findings out of text.
+    findings out of text, and `partial` says that not all ranks have told what they saw.
     """
     rules = catalogue()
     if form == "sarif":
@@ -89,7 +90,7 @@ def rendered(
         )
     if brief:
         return text
-    found, *hidden = _told(findings, not_seen)
+    found, *hidden = _told(findings, not_seen, partial=partial)
     return (
         f"{text}{found}\n"
         + "".join(f"Not seen: {what}.\n" for what in hidden)
@@ -132,11 +133,16 @@ class ReportFile:
     def path(self) -> Place:
         """Where this process writes."""
         if rank := ranks.rank():
-            part = f"rank{rank}"
-        elif (is_child() or self._apart) and not ranks.known():
-            part = re.sub(r"\W+", "-", process())
-        else:
-            return self.named
+            return self.of_rank(rank)
+        if (is_child() or self._apart) and not ranks.known():
+            return self._with(re.sub(r"\W+", "-", process()))
+        return self.named
+
+    def of_rank(self, rank: int) -> Place:
+        """Where that of another rank than 0 is."""
+        return self._with(f"rank{rank}")
+
+    def _with(self, part: str) -> Place:
         return self.named.with_name(f"{self.named.stem}.{part}{self.named.suffix}")
 
     def write(self, text: str) -> None:
@@ -269,6 +275,7 @@ def summary(
     looked: str = "",
     linted: bool = False,
     recorded: Place | None = None,
+    partial: bool = False,
 ) -> None:
     """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is, and
     where the run is recorded, whose own report is not named.
@@ -279,7 +286,7 @@ def summary(
             _verdicts(findings, root, stream)
         else:
             table(findings, root, stream)
-    text, *hidden = _told(findings, not_seen)
+    text, *hidden = _told(findings, not_seen, partial=partial)
     written = [file.written for file in files if file.written is not None]
     where = [shown(path) for path in written if path.parent != recorded]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
@@ -301,10 +308,14 @@ def _verdicts(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
         _print(line, stream)
 
 
-def _told(findings: Sequence[Finding], not_seen: Sequence[str]) -> list[str]:
-    """How many findings, as a sentence, and then what was not seen; "all checks passed" is no word for no training."""
+def _told(findings: Sequence[Finding], not_seen: Sequence[str], *, partial: bool) -> list[str]:
+    """How many findings, as a sentence, and then what was not seen; "all checks passed" is no word for no training, nor for a
+    part of the ranks.
+    """
     if not findings and NO_TRAINING in not_seen:
         return [_NO_STEP, *(what for what in not_seen if what != NO_TRAINING)]
+    if not findings and partial:
+        return ["Nothing was found on the ranks that answered.", *not_seen]
     return [report.summary(findings).rstrip("\n"), *not_seen]
 
 

@@ -33,6 +33,7 @@ from ta_runtime.probes.patching import Call
 from ta_runtime.probes.undo import Undo
 from ta_runtime.reports import ReportFile
 from ta_runtime.settings import VIOLATED, Settings
+from ta_runtime.storage import shown
 
 if TYPE_CHECKING:
     from ta_runtime.audit.linting import Linting
@@ -98,6 +99,7 @@ class Audit:
         self._of_children: list[children.Report] = []
         self._missing: list[str] = []
         self._gathered_at: int | None = None
+        self._saved_at = 0
         self._handed_over: int | None = None
         self._before_destruction = Undo()
         self._linting: Linting | None = None
@@ -382,12 +384,17 @@ class Audit:
                 for other, seen in received.items():
                     self.invariants.compare_with(other, seen.uncompared)
             absent = sorted(set(range(1, size)) - received.keys())
-            self._missing = [f"what rank {other} saw, which did not answer" for other in absent]
+            self._missing = [self._unanswered(other) for other in absent]
         session.conclude(rank, {other: seen.told for other, seen in self._received.items()})
         self.save()
         if self.files and all(file.written and not file.complaint for file in self.files):
             for seen in self._received.values():
                 reports.remove(seen.files)
+
+    def _unanswered(self, rank: int) -> str:
+        left = [file.of_rank(rank) for file in self.files]
+        where = " and ".join(shown(path) for path in left if path.exists())
+        return f"what rank {rank} saw, which did not answer" + (f"; see its own report, {where}" if where else "")
 
     def _gather_children(self, patience: timedelta) -> None:
         """Take what the processes saw that the script started, in place of their own reports."""
@@ -450,6 +457,7 @@ class Audit:
             linted=self.linted,
             color=color,
             brief=brief,
+            partial=bool(self._missing),
         )
 
     def summarise(self) -> None:
@@ -464,6 +472,7 @@ class Audit:
                 looked=self.looked,
                 linted=self.linted,
                 recorded=folder,
+                partial=bool(self._missing),
             )
 
     def log(self, values: Mapping[str, object], step: int | None = None) -> None:
@@ -480,6 +489,9 @@ class Audit:
         return findings(incidents, self.settings, self._place, self.accepted)
 
     def _judged(self, window: Window) -> None:
+        if window.index >= 2 * self._saved_at:  # a process that is killed leaves a report that says how far it came
+            self._saved_at = max(window.index, 1)
+            self.save()
         if self.recorder is not None:
             self.recorder.add(window)
         if self.sending is not None:

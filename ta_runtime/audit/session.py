@@ -578,7 +578,9 @@ class Session:
             suspicions += self._asked("step", step, structural=step.structural)
             self._look_closer(step)
         self._remember(window)
-        self._on_judged(window)
+        began = time.perf_counter()
+        self._on_judged(window)  # what is written of a look is no part of its cost
+        self._own += time.perf_counter() - began
         self._open(suspicions, window.index)
 
     def _remember(self, window: Window) -> None:
