@@ -13,6 +13,8 @@ from ta_runtime.storage import Place, located
 
 OnFinding = Callable[[Finding], object]
 
+_OF_DATA = ("TA314", "TA856")
+"""Rules that are opt-in as the source says little about them: a preflight looks at the data itself."""
 VIOLATED = "TA510"
 """The rule that tells of what breaks an invariant."""
 
@@ -88,6 +90,7 @@ def resolve(
     invariants: str | Path | Iterable[str | Path] | None = None,
     invariants_every_n_steps: int = 10,
     preflight: bool = False,
+    looks_at_data: bool = False,
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
@@ -95,7 +98,7 @@ def resolve(
 ) -> Settings:
     """The settings that these arguments and the project's `[tool.ta]` give.
 
-    `keys` are what the caller calls `rules`, `ignore` and `baseline`.
+    `looks_at_data` says that this is a preflight in itself. `keys` are what the caller calls `rules`, `ignore` and `baseline`.
 
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
@@ -129,16 +132,24 @@ def resolve(
     if snapshots is not None and record is None:
         raise UsageError("snapshots: need the folder of the run, such as record='runs/1'")
     select = _listed(keys[0], rules) if rules is not None else None
-    options = Options(
-        select=select,
-        extend_select=list(extend_select),
-        ignore=_listed(keys[1], ignore),
-        baseline=baseline,
-        config=config_file,
-        isolated=isolated,
-    )
-    configs = Configs(options, cwd)
+    ignored = _listed(keys[1], ignore)
+
+    def configured(*more: str) -> Configs:
+        options = Options(
+            select=select,
+            extend_select=[*extend_select, *more],
+            ignore=ignored,
+            baseline=baseline,
+            config=config_file,
+            isolated=isolated,
+        )
+        return Configs(options, cwd)
+
+    configs = configured()
     config = configs.root_config
+    rules_on = config.rules
+    if (preflight or looks_at_data) and select is None:
+        rules_on |= configured(*_OF_DATA).root_config.rules & set(_OF_DATA)
     held_against = _paths("invariants", invariants)
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
     if select is not None and not (config.rules & seen) - {"TA000"}:
@@ -148,7 +159,7 @@ def resolve(
     return Settings(
         config=config,
         root=project_root(cwd),
-        rules=config.rules & seen,
+        rules=rules_on & seen,
         overhead=OVERHEAD if overhead is None else overhead,
         every_n_steps=every_n_steps,
         comparable=comparable,
