@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
+from ta_runtime.coverage import told
 from ta_runtime.report import facts, findings, timelines
 from ta_runtime.report.charts import COLORS
 from ta_runtime.report.numbers import Numbers
@@ -67,8 +68,9 @@ def _figure(name: str, numbers: Numbers, key: str) -> str:
 
 def _found(run: Run, steps: int) -> str:
     shown = findings.shown(run.findings) if run.findings is not None else None
-    verdict, kind = findings.verdict_line(shown, steps)
-    return f'<span class="{kind} found">{escape(verdict)}</span>'
+    coverages = facts.coverages(run)
+    verdict, kind = findings.verdict_line(shown, steps, coverages)
+    return f'<span class="{kind} found">{escape(" ".join(filter(None, (verdict, told(coverages)))))}</span>'
 
 
 def _differing(runs: Sequence[Run]) -> list[Row]:
