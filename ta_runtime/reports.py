@@ -19,7 +19,7 @@ from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, decode, read
 from ta_lint.core.terminal import wants_color
-from ta_runtime import ranks
+from ta_runtime import cells, ranks
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
@@ -80,12 +80,12 @@ def rendered(
     if form == "github":
         return report.github(findings, rules)
     if form == "concise":
-        text = report.concise(findings, display=lambda path: display(root / path), color=color)
+        text = report.concise(findings, display=lambda path: cells.shown(path, root), color=color)
     else:
         text = report.text(
             findings,
-            read_lines=lambda path, _: _lines(root / path),
-            display=lambda path: display(root / path),
+            read_lines=lambda path, _: _lines(path, root),
+            display=lambda path: cells.shown(path, root),
             color=color,
         )
     if brief:
@@ -206,7 +206,7 @@ def live(finding: Finding, root: Path, stream: TextIO) -> None:
     severity = finding.severity.value
     if color:
         severity = f"\033[1;{_COLORS[finding.severity]}m{severity}\033[0m"
-    where = f"{display(root / finding.site.path)}:{finding.site.line}"
+    where = f"{cells.shown(finding.site.path, root)}:{finding.site.line}"
     who = f"rank {rank}: " if (rank := ranks.rank()) else ""
     step = finding.evidence.get("step", 0)
     line = f"{where}: {finding.rule} {severity}: {finding.message}"
@@ -241,7 +241,7 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
         grid.add_row(
             finding.rule,
             Text(finding.severity.value, styles[finding.severity]),
-            Text(report.places(alike, lambda path: display(root / path))),
+            Text(report.places(alike, lambda path: cells.shown(path, root))),
             _extreme(min, alike, "step"),
             _extreme(max, alike, "times"),
             Text(finding.message),
@@ -303,7 +303,7 @@ def _verdicts(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
     """Each suspicion of the linter with its verdict, what only the run found, and how many there are of each."""
     width = shutil.get_terminal_size().columns if stream.isatty() else 120
     color = wants_color(stream)
-    grid = report.verdicts(findings, display=lambda path: display(root / path), width=width, color=color)
+    grid = report.verdicts(findings, display=lambda path: cells.shown(path, root), width=width, color=color)
     for line in [*grid.splitlines(), report.judgement(findings).rstrip("\n")]:
         _print(line, stream)
 
@@ -353,8 +353,10 @@ def _print(line: str, stream: TextIO | None) -> None:
             print(line, file=stream, flush=True)
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: str, root: Path) -> list[str]:
+    if (cell := cells.source(path)) is not None:
+        return Source(path, cell).lines
     try:
-        return Source(str(path), decode(read(path))).lines
+        return Source(path, decode(read(root / path))).lines
     except Unreadable:
         return []

@@ -13,6 +13,7 @@ from ta_lint.core.finding import Finding, Related, Site, Verdict
 from ta_lint.core.fingerprint import named
 from ta_lint.core.source import Source, decode, read
 from ta_lint.core.suppress import suppressed
+from ta_runtime import cells
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.probes.places import Place
 from ta_runtime.settings import Settings
@@ -104,6 +105,7 @@ def _site(place: Place, root: Path, script: str) -> Site:
     """A place as findings have it: columns in code points from 1, the path relative to the project if it is inside."""
     absolute = Path(place.path or script or "<unknown>").absolute()
     path = absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else str(absolute)
+    path = cells.named(place.path) or path
     lines = _source(path, root).lines
     text = lines[place.line - 1] if place.line <= len(lines) else ""
     if place.column is None or place.end_column is None or place.end_line is None:
@@ -121,6 +123,8 @@ def _column(text: str, offset: int) -> int:
 
 def _source(path: str, root: Path) -> Source:
     """The source of a file, empty if it cannot be read: an interactive cell, or a file changed since."""
+    if (text := cells.source(path)) is not None:
+        return Source(path, text)
     full = root / path
     try:
         stamp = full.stat().st_mtime_ns
