@@ -152,7 +152,7 @@ def enable(
 class Findings(list[Finding]):
     """Findings, of which a notebook shows how many there are: what they are was printed."""
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: FBT001 - as IPython calls it
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text("1 finding" if len(self) == 1 else f"{len(self)} findings")
 
 

@@ -103,15 +103,7 @@ def resolve(
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
     """
-    _check_share("overhead", OVERHEAD if overhead is None else overhead)
-    _check_number("every_n_steps", every_n_steps or 0)
-    _check_number("gradients_every_n_steps", gradients_every_n_steps or 0)
-    if every_n_steps is not None and overhead is not None:
-        raise UsageError("overhead: every_n_steps already decides the steps; give only one of the two")
-    if schedule is not None and (overhead, every_n_steps, gradients_every_n_steps) != (None, None, None):
-        raise UsageError(
-            "schedule: the file already decides the steps; leave the other options for steps out"
-        )
+    _check_steps(overhead, every_n_steps, gradients_every_n_steps, schedule)
     comparable = record is not None and (overhead, every_n_steps, schedule) == (None, None, None)
     if gradients_every_n_steps is None and not (every_n_steps is None and record is None):
         gradients_every_n_steps = 1
@@ -182,6 +174,26 @@ def resolve(
         invariants_every_n_steps=invariants_every_n_steps,
         preflight=preflight,
     )
+
+
+def _check_steps(
+    overhead: float | None,
+    every_n_steps: int | None,
+    gradients_every_n_steps: int | None,
+    schedule: str | Path | None,
+) -> None:
+    """Raises:
+    UsageError: one of what says which steps are looked at is wrong, or two contradict.
+    """
+    _check_share("overhead", OVERHEAD if overhead is None else overhead)
+    _check_number("every_n_steps", every_n_steps or 0)
+    _check_number("gradients_every_n_steps", gradients_every_n_steps or 0)
+    if every_n_steps is not None and overhead is not None:
+        raise UsageError("overhead: every_n_steps already decides the steps; give only one of the two")
+    if schedule is not None and (overhead, every_n_steps, gradients_every_n_steps) != (None, None, None):
+        raise UsageError(
+            "schedule: the file already decides the steps; leave the other options for steps out"
+        )
 
 
 def check_told(rules: Collection[str], keys: tuple[str, str, str]) -> None:

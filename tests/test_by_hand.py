@@ -88,7 +88,9 @@ def test_tensors_that_each_update_makes_anew_are_a_training_too(tmp_path: Path) 
 
 
 def test_what_is_wrong_with_it_is_found_with_its_step(tmp_path: Path) -> None:
-    code = SETUP + LOOP.replace("F.nll_loss(net(x).log_softmax(1), y)", "net(x).mean() * (1 if _ < 9 else torch.nan)")
+    code = SETUP + LOOP.replace(
+        "F.nll_loss(net(x).log_softmax(1), y)", "net(x).mean() * (1 if _ < 9 else torch.nan)"
+    )
     audit = watched(code + UPDATES["in place of the data"], tmp_path, path="train.py", every_n_steps=1)
     found = {finding.rule: finding.evidence.get("step") for finding in audit.findings}
     assert found == {"TA100": 9}
@@ -107,7 +109,11 @@ def test_backward_passes_are_not_counted_once_an_optimizer_steps(tmp_path: Path)
     code += "    loss.backward(retain_graph=True)\n    loss.backward()\n    optimizer.step()\n"
     audit = watched(code, tmp_path, path="train.py", every_n_steps=1)
     assert audit.session.step_count == 20
-    assert not [observer for observer in audit.session.observers if type(observer).__name__ == "ByHand" and observer.undo]
+    assert not [
+        observer
+        for observer in audit.session.observers
+        if type(observer).__name__ == "ByHand" and observer.undo
+    ]
 
 
 def test_nothing_keeps_what_was_trained(tmp_path: Path) -> None:

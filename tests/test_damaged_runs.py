@@ -148,7 +148,9 @@ def test_a_flipped_bit_or_a_missing_end_is_damage_that_is_named_or_harmless(
     """D15: of a table on a disk that fails."""
     if table == "events":
         make = Timeline()
-        steps = [[make("gradient", name, step=step, digest=step) for name in ("a", "b")] for step in range(20)]
+        steps = [
+            [make("gradient", name, step=step, digest=step) for name in ("a", "b")] for step in range(20)
+        ]
         written(folder / "run", {0: [event for step in steps for event in step]})
     path = folder / "run" / table / "rank0-00000.parquet"
     whole = path.read_bytes()

@@ -136,7 +136,9 @@ def test_a_rank_that_is_killed_leaves_its_own_report_and_holds_up_nobody(tmp_pat
     zero, one, waited = by_hand(tmp_path, "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n")
     assert (zero.returncode, one.returncode) == (0, -signal.SIGKILL)
     assert reports(tmp_path) == {"ta.json": [], "ta.rank1.json": [("TA401", None)]}
-    assert "not seen: what rank 1 saw, which did not answer; see its own report, ta.rank1.json." in zero.stderr
+    assert (
+        "not seen: what rank 1 saw, which did not answer; see its own report, ta.rank1.json." in zero.stderr
+    )
     assert waited < 15
 
 
@@ -159,5 +161,7 @@ def test_a_rank_that_comes_late_keeps_its_report(tmp_path: Path) -> None:
     zero, one, waited = by_hand(tmp_path, late)
     assert (zero.returncode, one.returncode) == (0, 0)
     assert reports(tmp_path) == {"ta.json": [], "ta.rank1.json": [("TA401", None)]}
-    assert "not seen: what rank 1 saw, which did not answer; see its own report, ta.rank1.json." in zero.stderr
+    assert (
+        "not seen: what rank 1 saw, which did not answer; see its own report, ta.rank1.json." in zero.stderr
+    )
     assert waited < 8

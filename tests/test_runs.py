@@ -219,14 +219,18 @@ def test_a_second_run_goes_to_the_next_folder_and_the_first_stays_as_it_is(
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     second = RunWriter(folder, rank=0)
     assert second.folder == folder.with_name(f"{folder.name}-2")
-    assert capsys.readouterr().err.endswith(f"run holds a run already; this one goes to {shown(second.folder)}\n")
+    assert capsys.readouterr().err.endswith(
+        f"run holds a run already; this one goes to {shown(second.folder)}\n"
+    )
     second.begin()
     assert RunWriter(folder, rank=0).folder == folder.with_name(f"{folder.name}-3")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert RunWriter(folder, rank=2).folder == folder  # one more rank of the same job
 
 
-def test_each_rank_of_a_second_run_goes_to_the_next_folder_also_one_that_the_first_had_not(folder: Path) -> None:
+def test_each_rank_of_a_second_run_goes_to_the_next_folder_also_one_that_the_first_had_not(
+    folder: Path,
+) -> None:
     for path in folder.glob("rank*.json"):
         os.utime(path, (1, 1))
     assert {RunWriter(folder, rank=rank).folder.name for rank in range(4)} == {f"{folder.name}-2"}

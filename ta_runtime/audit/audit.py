@@ -394,7 +394,9 @@ class Audit:
     def _unanswered(self, rank: int) -> str:
         left = [file.of_rank(rank) for file in self.files]
         where = " and ".join(shown(path) for path in left if path.exists())
-        return f"what rank {rank} saw, which did not answer" + (f"; see its own report, {where}" if where else "")
+        return f"what rank {rank} saw, which did not answer" + (
+            f"; see its own report, {where}" if where else ""
+        )
 
     def _gather_children(self, patience: timedelta) -> None:
         """Take what the processes saw that the script started, in place of their own reports."""
@@ -489,7 +491,9 @@ class Audit:
         return findings(incidents, self.settings, self._place, self.accepted)
 
     def _judged(self, window: Window) -> None:
-        if window.index >= 2 * self._saved_at:  # a process that is killed leaves a report that says how far it came
+        if (
+            window.index >= 2 * self._saved_at
+        ):  # a process that is killed leaves a report that says how far it came
             self._saved_at = max(window.index, 1)
             self.save()
         if self.recorder is not None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from ta_lint.core.errors import oneline
 from ta_runtime.audit import description
-from ta_runtime.coverage import Coverage
 from ta_runtime.audit.curves import Curves
+from ta_runtime.coverage import Coverage
 from ta_runtime.facts import Gradients, Step
 from ta_runtime.observers.context import Context
 from ta_runtime.observers.window import Window

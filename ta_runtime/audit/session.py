@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
-from ta_runtime.coverage import Coverage
 from ta_runtime.audit.schedule import (
     EARLY,
     OF_RANKS,
@@ -30,6 +29,7 @@ from ta_runtime.audit.schedule import (
     Period,
     StepSchedule,
 )
+from ta_runtime.coverage import Coverage
 from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
 from ta_runtime.facts.history import History
 from ta_runtime.incidents import Incident, Incidents

@@ -27,9 +27,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         if not silence.zero or silence.steps < LEAST or not gradients.total or gradients.sharded:
             continue  # of a sharded parameter this rank may hold nothing
         never = [
-            index
-            for index in _zero(gradients)
-            if silence.zero.get(id(gradients.tensors[index]), 0) >= LEAST
+            index for index in _zero(gradients) if silence.zero.get(id(gradients.tensors[index]), 0) >= LEAST
         ]
         if not never or any(norm is not None and 0.0 < norm < UNDERFLOW for norm in gradients.norms):
             continue

@@ -42,7 +42,9 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
             continue  # that all are one, the loss says
         for other in held_out:
             if lacking := sorted(_lacking(loader, other)):
-                message = "training has no sample of some classes of the evaluation: check the labels and the split"
+                message = (
+                    "training has no sample of some classes of the evaluation: check the labels and the split"
+                )
                 evidence = {"classes": ", ".join(map(str, lacking[:_SHOWN])), "training samples": count}
                 yield Suspicion(loader.place, message, evidence, related=((other.place, "the evaluation"),))
                 break

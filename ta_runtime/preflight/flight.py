@@ -274,7 +274,9 @@ def _first_losses(first: FirstStep, aims: list[Aim]) -> Iterator[FirstLoss]:
 def _one_target(first: FirstStep, told: Briefing) -> Iterator[OneTarget]:
     """Targets of one class alone. A batch of samples may have them by chance, so all of the data must; its tokens may not."""
     labels = [each.labels for each in told.loaders if each.trains and each.whole]
-    reads_tokens = any(given.of_integers and len(given.shape) > 1 for one in told.entrances for given in one.inputs)
+    reads_tokens = any(
+        given.of_integers and len(given.shape) > 1 for one in told.entrances for given in one.inputs
+    )
     for loss, aim in zip(first.losses, told.aims, strict=False):
         ignored = loss.kwargs.get("ignore_index", -100)
         counted = [(target, count) for target, count in aim.target.counts if target != ignored]

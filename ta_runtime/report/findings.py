@@ -117,7 +117,10 @@ def verdict_line(
             told = f"Nothing wrong was found in the {counted(steps, 'recorded step')}, but the run did not end properly."
             return f"{told}{tail}", "unknown"
         if not all(one.enough for one in coverages):
-            return f"Nothing wrong was found, but too little was looked at to say that all is well.{tail}", "note"
+            return (
+                f"Nothing wrong was found, but too little was looked at to say that all is well.{tail}",
+                "note",
+            )
         return f"Nothing wrong was found.{tail}", "good"
     severities = list(reversed(Severity))
     counts = [(severity, sum(one.severity == severity for one in counting)) for severity in severities]

@@ -56,9 +56,12 @@ def _same(series: Series, other: Series) -> bool:
     """Whether one line would lie upon the other: at all its steps the other has the same numbers, but for rounding."""
     values = dict(other.points)
     return bool(series.points) and all(
-        step in values and (math.isclose(value, values[step], rel_tol=1e-5) or value != value != values[step])
-        for step, value in series.points
+        step in values and _equal(value, values[step]) for step, value in series.points
     )
+
+
+def _equal(value: float, other: float) -> bool:
+    return math.isclose(value, other, rel_tol=1e-5) or (math.isnan(value) and math.isnan(other))
 
 
 def _of_runs(

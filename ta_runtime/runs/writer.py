@@ -90,7 +90,9 @@ class RunWriter:
         if number > 1:
             storage.prepare(self.folder)
             if self.rank == 0:
-                reports.error_line(f"{shown(folder)} holds a run already; this one goes to {shown(self.folder)}")
+                reports.error_line(
+                    f"{shown(folder)} holds a run already; this one goes to {shown(self.folder)}"
+                )
 
     @property
     def rank(self) -> int:
