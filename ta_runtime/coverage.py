@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 ENOUGH = 4
 """Steps that are looked at in full, as many as a run begins with: with fewer a report does not say that all is well."""
@@ -23,16 +24,24 @@ class Coverage:
         return not self.unjudged and self.full >= min(self.steps, ENOUGH)
 
 
-def told(coverages: Sequence[Coverage]) -> str:
-    """That of all ranks, in a sentence or two; empty where everything was looked at."""
+class Told(NamedTuple):
+    """That of all ranks in words: a sentence each, empty where there is no more to say."""
+
+    looked: str = ""
+    """Of how many steps; nothing where it was all."""
+    unjudged: str = ""
+
+
+def told(coverages: Sequence[Coverage]) -> Told:
+    """That of all ranks in words."""
     ranks = f" on each of {len(coverages)} ranks" if len(coverages) > 1 else ""
-    sentences = []
+    looked = unjudged = ""
     if any(one.full < one.steps for one in coverages):
         full, steps = _range(one.full for one in coverages), _range(one.steps for one in coverages)
-        sentences.append(f"Looked at {full} of {steps} steps in full{ranks}.")
+        looked = f"Looked at {full} of {steps} steps in full{ranks}."
     if rules := sorted({rule for one in coverages for rule in one.unjudged}):
-        sentences.append(f"Too few steps to judge {', '.join(rules)}.")
-    return " ".join(sentences)
+        unjudged = f"Too few steps to judge {', '.join(rules)}."
+    return Told(looked, unjudged)
 
 
 def _range(numbers: Iterable[int]) -> str:

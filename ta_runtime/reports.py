@@ -20,11 +20,13 @@ from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, decode, read
 from ta_lint.core.terminal import wants_color
 from ta_runtime import cells, ranks
+from ta_runtime.coverage import Told
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CATEGORY, LINTED = "ta-runtime/", "ta-lint/"
 """Of a log in code scanning: that of a run alone, and one with the linter's findings."""
+NOTHING_TOLD = Told()
 NO_TRAINING = "training, as no optimizer stepped in this process"
 """What was not seen of a run without a step."""
 _NO_STEP = "No training step was seen: no optimizer stepped in this process."
@@ -43,7 +45,7 @@ def rendered(
     root: Path,
     *,
     not_seen: Sequence[str] = (),
-    looked: str = "",
+    looked: Told = NOTHING_TOLD,
     baseline: bool = False,
     refuted: Sequence[Finding] = (),
     linted: bool = False,
@@ -53,7 +55,7 @@ def rendered(
 ) -> str:
     """The report in one of `FORMATS`.
 
-    `not_seen` are the ends of sentences on what the run hid, for text and SARIF, and `looked` is a sentence on what was
+    `not_seen` are the ends of sentences on what the run hid, for text and SARIF, and `looked` says how much was
     looked at; `refuted` the places where it looked
     and found nothing, for SARIF. `linted` says that the findings are those of both observers; their log takes the place
     of the linter's. `brief` leaves them and the count of
@@ -70,7 +72,7 @@ def rendered(
             root=root,
             category=LINTED if linted else CATEGORY,
             baseline=baseline,
-            notes=[*(f"Not seen: {what}." for what in not_seen), *([looked] if looked else [])],
+            notes=[*(f"Not seen: {what}." for what in not_seen), *filter(None, looked)],
             refuted=refuted,
         )
     if form == "json":
@@ -94,7 +96,7 @@ def rendered(
     return (
         f"{text}{found}\n"
         + "".join(f"Not seen: {what}.\n" for what in hidden)
-        + (f"{looked}\n" if looked else "")
+        + "".join(f"{sentence}\n" for sentence in filter(None, looked))
     )
 
 
@@ -272,7 +274,7 @@ def summary(
     files: Iterable[ReportFile],
     not_seen: Sequence[str],
     *,
-    looked: str = "",
+    looked: Told = NOTHING_TOLD,
     linted: bool = False,
     recorded: Place | None = None,
     partial: bool = False,
@@ -290,11 +292,13 @@ def summary(
     written = [file.written for file in files if file.written is not None]
     where = [shown(path) for path in written if path.parent != recorded]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
-    text = f"{text} {looked}".rstrip()
+    text = f"{text} {looked.looked}".rstrip()
     _print(f"ta-runtime: {text}{report_at}", stream)
     if recorded is not None:
         folder = shown(recorded)
         _print(f"ta-runtime: the run is in {folder}; `ta-runtime report {folder}` makes a page of it", stream)
+    if looked.unjudged:
+        _print(f"ta-runtime: {looked.unjudged[0].lower()}{looked.unjudged[1:]}", stream)
     for what in hidden:
         _print(f"ta-runtime: not seen: {what}.", stream)
 

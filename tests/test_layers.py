@@ -49,6 +49,8 @@ ROOMS = [
 
 RUNTIME_ROOMS = [
     "startup",
+    "coverage",
+    "cells",
     "extras",
     "measure",
     "probes",

@@ -324,7 +324,7 @@ def test_recording_costs_a_step_few_calls_of_functions(tmp_path: Path) -> None:
     """Of Python: counted, as seconds say little on a machine that others use."""
     _, plain = counted(0, None)
     _, recorded = counted(0, tmp_path / "run")
-    assert 0 < recorded - plain < 11 * 60
+    assert 0 < recorded - plain < 11 * 60 + 7 * 110  # at steps 0, 2, 4, 8 and so on the report is written
 
 
 def test_a_run_that_is_recorded_is_bitwise_what_it_would_have_been(tmp_path: Path) -> None:
@@ -507,7 +507,7 @@ def test_an_auditor_records_its_own_model(tmp_path: Path) -> None:
         model,
         optimizer,
         start_step=100,
-        ignore_rules="TA400",
+        ignore_rules="TA400,TA304",
         record=tmp_path / "run",
         snapshots="first 1",
     ) as auditor:

@@ -19,11 +19,12 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.verdict import joined
-from ta_runtime import checks, coverage, ranks, reports
+from ta_runtime import checks, ranks, reports
 from ta_runtime.audit import children
 from ta_runtime.audit.children import Children, Handover
 from ta_runtime.audit.findings import findings, refutations
 from ta_runtime.audit.session import AuditFailed, Session, script
+from ta_runtime.coverage import Told, told
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.observers.forwards import MOST_PASSES
 from ta_runtime.observers.logged import numbers
@@ -221,10 +222,10 @@ class Audit:
         return own + list(dict.fromkeys(others)) + self._missing
 
     @property
-    def looked(self) -> str:
-        """How much of the run was looked at, on all ranks, as sentences; empty where it was all."""
+    def looked(self) -> Told:
+        """How much of the run was looked at, on all ranks."""
         others = [seen.coverage for _, seen in sorted(self._received.items())]
-        return coverage.told([self.session.coverage, *others])
+        return told([self.session.coverage, *others])
 
     @property
     def _hidden(self) -> list[str]:
@@ -491,15 +492,13 @@ class Audit:
         return findings(incidents, self.settings, self._place, self.accepted)
 
     def _judged(self, window: Window) -> None:
-        if (
-            window.index >= 2 * self._saved_at
-        ):  # a process that is killed leaves a report that says how far it came
-            self._saved_at = max(window.index, 1)
-            self.save()
         if self.recorder is not None:
             self.recorder.add(window)
         if self.sending is not None:
             self.sending.add(window)
+        if window.index >= 2 * self._saved_at:  # one that is killed leaves a report that says how far it came
+            self._saved_at = max(window.index, 1)
+            self.save()
 
     def _opened(self, incidents: list[Incident]) -> None:
         if self.mine:

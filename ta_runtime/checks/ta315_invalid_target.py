@@ -45,7 +45,10 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
                 message = (
                     "training has no sample of some classes of the evaluation: check the labels and the split"
                 )
-                evidence = {"classes": ", ".join(map(str, lacking[:_SHOWN])), "training samples": count}
+                evidence: dict[str, float | int | str] = {
+                    "classes": ", ".join(map(str, lacking[:_SHOWN])),
+                    "training samples": count,
+                }
                 yield Suspicion(loader.place, message, evidence, related=((other.place, "the evaluation"),))
                 break
 

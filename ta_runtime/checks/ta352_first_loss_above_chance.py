@@ -30,7 +30,11 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 def _judged(place: Place, function: str, value: float, chance: float) -> Iterator[Suspicion]:
     if value > max(FACTOR * chance, chance + BESIDE):
         message = "the first loss is far above that of a random guess: check the initialisation"
-        evidence = {"loss": value, "loss of a guess": round(chance, 4), "function": function}
+        evidence: dict[str, float | int | str] = {
+            "loss": value,
+            "loss of a guess": round(chance, 4),
+            "function": function,
+        }
         yield Suspicion(place, message, evidence)
 
 

@@ -70,7 +70,7 @@ def _found(run: Run, steps: int) -> str:
     shown = findings.shown(run.findings) if run.findings is not None else None
     coverages = facts.coverages(run)
     verdict, kind = findings.verdict_line(shown, steps, coverages)
-    line = f'<span class="{kind} found">{escape(" ".join(filter(None, (verdict, told(coverages)))))}</span>'
+    line = f'<span class="{kind} found">{escape(" ".join(filter(None, (verdict, *told(coverages)))))}</span>'
     counting = [one for one in shown or () if one.counts]
     entries = "".join(
         f'<li class="{one.severity}"><b>{escape(one.rule)}</b> {escape(one.name)} <code>{escape(one.place)}</code></li>'

@@ -46,8 +46,9 @@ def _header(run: Run, numbers: Numbers, found: Sequence[Shown] | None) -> str:
     verdict, kind = findings.verdict_line(found, steps, coverages)
     judged = findings.judgement(found or ())
     sentences = f"<strong>{escape(verdict[:1].upper() + verdict[1:])}</strong>"
-    looked = told(coverages) or ("Looked at every step in full." if coverages and steps else "")
-    for further in filter(None, (judged, looked)):
+    looked, unjudged = told(coverages)
+    looked = looked or ("Looked at every step in full." if coverages and steps else "")
+    for further in filter(None, (judged, looked, unjudged)):
         sentences += f" <span>{escape(further)}</span>"
     known = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.html(run))
     tiles = "".join(
