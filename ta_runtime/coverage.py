@@ -24,7 +24,7 @@ class Coverage:
         return not self.unjudged and self.full >= min(self.steps, ENOUGH)
 
 
-class Told(NamedTuple):
+class CoverageText(NamedTuple):
     """That of all ranks in words: a sentence each, empty where there is no more to say."""
 
     looked: str = ""
@@ -32,7 +32,7 @@ class Told(NamedTuple):
     unjudged: str = ""
 
 
-def told(coverages: Sequence[Coverage]) -> Told:
+def told(coverages: Sequence[Coverage]) -> CoverageText:
     """That of all ranks in words."""
     ranks = f" on each of {len(coverages)} ranks" if len(coverages) > 1 else ""
     looked = unjudged = ""
@@ -41,7 +41,7 @@ def told(coverages: Sequence[Coverage]) -> Told:
         looked = f"Looked at {full} of {steps} steps in full{ranks}."
     if rules := sorted({rule for one in coverages for rule in one.unjudged}):
         unjudged = f"Too few steps to judge {', '.join(rules)}."
-    return Told(looked, unjudged)
+    return CoverageText(looked, unjudged)
 
 
 def _range(numbers: Iterable[int]) -> str:

@@ -20,13 +20,13 @@ from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, decode, read
 from ta_lint.core.terminal import wants_color
 from ta_runtime import cells, ranks
-from ta_runtime.coverage import Told
+from ta_runtime.coverage import CoverageText
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CATEGORY, LINTED = "ta-runtime/", "ta-lint/"
 """Of a log in code scanning: that of a run alone, and one with the linter's findings."""
-NOTHING_TOLD = Told()
+NOTHING_TOLD = CoverageText()
 NO_TRAINING = "training, as no optimizer stepped in this process"
 """What was not seen of a run without a step."""
 _NO_STEP = "No training step was seen: no optimizer stepped in this process."
@@ -45,7 +45,7 @@ def rendered(
     root: Path,
     *,
     not_seen: Sequence[str] = (),
-    looked: Told = NOTHING_TOLD,
+    looked: CoverageText = NOTHING_TOLD,
     baseline: bool = False,
     refuted: Sequence[Finding] = (),
     linted: bool = False,
@@ -274,7 +274,7 @@ def summary(
     files: Iterable[ReportFile],
     not_seen: Sequence[str],
     *,
-    looked: Told = NOTHING_TOLD,
+    looked: CoverageText = NOTHING_TOLD,
     linted: bool = False,
     recorded: Place | None = None,
     partial: bool = False,

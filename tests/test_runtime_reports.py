@@ -141,7 +141,7 @@ def test_a_forked_child_leaves_the_reporting_to_its_parent(tmp_path: Path) -> No
     (tmp_path / "train.py").write_text(FORK)
     ran = warm(tmp_path, "train.py")
     assert (ran.returncode, ran.stdout) == (0, "5\n")
-    assert len(lives(ran)) == 2
+    assert len([line for line in lives(ran) if "too few steps" not in line]) == 2
     assert rules_of(tmp_path / "ta.json") == ["TA401"]
 
 

@@ -24,7 +24,7 @@ from ta_runtime.audit import children
 from ta_runtime.audit.children import Children, Handover
 from ta_runtime.audit.findings import findings, refutations
 from ta_runtime.audit.session import AuditFailed, Session, script
-from ta_runtime.coverage import Told, told
+from ta_runtime.coverage import CoverageText, told
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.observers.forwards import MOST_PASSES
 from ta_runtime.observers.logged import numbers
@@ -222,7 +222,7 @@ class Audit:
         return own + list(dict.fromkeys(others)) + self._missing
 
     @property
-    def looked(self) -> Told:
+    def looked(self) -> CoverageText:
         """How much of the run was looked at, on all ranks."""
         others = [seen.coverage for _, seen in sorted(self._received.items())]
         return told([self.session.coverage, *others])

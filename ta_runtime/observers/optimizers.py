@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -144,7 +144,7 @@ class Optimizers(Listener):
         audited = window.step is not None
         parameters = chain.from_iterable(map(_PARAMETERS, optimizer.param_groups))
         tensors = list(filter(_LEARNS, parameters))
-        gradients = list(map(_GRADIENT, tensors)) if given is None else list(given)
+        gradients: list[Any] = list(map(_GRADIENT, tensors)) if given is None else list(given)
         indices: Sequence[int] = range(len(tensors))
         plain = (
             set(map(type, gradients)) == _PLAIN

@@ -37,7 +37,7 @@ from ta_lint.core.json_report import Item
 VERSION = 1
 
 
-class Looked(TypedDict):
+class LookedAt(TypedDict):
     """How much of the run this rank looked at, once it is over: `coverage.Coverage`."""
 
     steps: int
@@ -63,7 +63,7 @@ class About(TypedDict):
     seed: NotRequired[int]
     device: NotRequired[dict[str, Any]]
     trace: NotRequired[dict[str, Any]]
-    looked: NotRequired[Looked]
+    looked: NotRequired[LookedAt]
 
 
 Found = TypedDict("Found", get_type_hints(Item), total=False)  # type: ignore[misc]
