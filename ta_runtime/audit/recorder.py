@@ -53,12 +53,13 @@ class Recorder:
     def end(self, coverage: Coverage) -> None:
         """Write what is waiting, and how much was looked at: the run is over."""
         self._try(self._add_logged)
+        self.writer.flush()
         self.writer.describe({"looked": asdict(coverage)})
         self.writer.end()
 
     def allows(self, file: ReportFile) -> bool:
         """Whether a report can be written: its own not where the folder is another run's, or cannot be written to."""
-        return file is not self.report or self.writer.begin()
+        return file is not self.report or (self.writer.begin() and self.folder.is_dir())
 
     def add(self, window: Window) -> None:
         """Record a step whose numbers are all here. What goes wrong ends the recording, and not the run."""
