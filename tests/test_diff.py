@@ -151,7 +151,7 @@ def test_a_generator_that_nothing_draws_from_is_no_difference(recorded: Path) ->
     found = compare(Run(recorded / "base"), Run(recorded / "again/one_weight")).first
     assert found is not None
     assert (found.kind, found.name) == ("parameter", "fc.weight")
-    assert "generators of numpy differ as well" in found.cause
+    assert "generators of numpy differ too" in found.cause
 
 
 def test_a_divergence_has_its_size(recorded: Path) -> None:
@@ -207,7 +207,7 @@ def test_what_the_user_ignores_is_not_compared(recorded: Path) -> None:
     [
         ("written", 2, "parameter", "0.weight", "began to differ in step 1"),
         ("moment", 1, "optimizer", "2.weight.exp_avg", "began to differ in step 0"),
-        ("unreduced", 2, "gradient", "2.bias", "not the same on all ranks after the reduction"),
+        ("unreduced", 2, "gradient", "2.bias", "differ between ranks after the reduction"),
         ("unwrapped", 0, "parameter", "0.weight", "The ranks begin with different parameters"),
     ],
 )
@@ -328,7 +328,7 @@ def test_a_number_that_is_not_finite_in_one_run_is_told(tmp_path: Path) -> None:
     a = run(tmp_path / "a", [tensor(0, "loss", "loss", torch.tensor([1.0, 2.0]))])
     b = run(tmp_path / "b", [tensor(0, "loss", "loss", torch.tensor([1.0, math.nan]))])
     found = compare(a, b)
-    assert "1 finite in one run alone" in as_text(found)
+    assert "1 values are finite in only one of the runs" in as_text(found)
     assert '"norm": "nan"' in json_of(found)
 
 
@@ -346,7 +346,7 @@ def test_what_is_outside_of_the_kept_elements_is_told_by_blocks_and_norms(tmp_pa
     ]
     found = compare(run(tmp_path / "a", rows[:1]), run(tmp_path / "b", rows[1:]))
     text = " ".join(as_text(found).split())
-    assert "the 4 elements that are kept, of 4000, are equal" in text
+    assert "the 4 of 4000 elements that were recorded are equal" in text
     assert "the relative difference (L2) is at least 0.1;" in text
     assert "1 of 4 blocks differs" in text
 
@@ -394,7 +394,7 @@ def test_a_batch_that_comes_at_another_step_is_the_same_data_in_another_order(tm
     ]
     found = compare(run(tmp_path / "a", rows[0]), run(tmp_path / "b", rows[1])).first
     assert found is not None
-    assert "The same data come in another order" in found.cause
+    assert "The data comes in another order" in found.cause
     assert "B has this batch at step 2" in found.cause
 
 
@@ -405,7 +405,7 @@ def test_samples_in_another_order_within_a_batch_are_told(tmp_path: Path) -> Non
     ]
     found = compare(run(tmp_path / "a", rows[0]), run(tmp_path / "b", rows[1])).first
     assert found is not None
-    assert "the same elements in another order" in found.cause
+    assert "the same samples in another order" in found.cause
 
 
 def test_the_first_gradient_is_the_last_layers_as_a_backward_pass_begins_there(tmp_path: Path) -> None:

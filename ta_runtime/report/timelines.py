@@ -43,7 +43,6 @@ def curves(runs: Mapping[str, Numbers], findings: Sequence[Shown] = ()) -> list[
         found = _of_runs(runs, metric.lines)
         if all(any(_same(line.series, other.series) for other in known) for line in found):
             continue  # the script logs what is drawn above
-        known += found
         charts.append(
             _curve(f"logged-{place}", metric.title, found, height=220, note="Logged by the script.")
         )
