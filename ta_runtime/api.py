@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ta_lint.core.finding import Finding
 from ta_lint.core.terminal import standard_error
@@ -150,6 +150,13 @@ def enable(
     begin(audit)
 
 
+class Findings(list[Finding]):
+    """Findings, of which a notebook shows how many there are: what they are was printed."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("1 finding" if len(self) == 1 else f"{len(self)} findings")
+
+
 def disable() -> list[Finding]:
     """Let go of torch, write the report, and return the findings; nothing happens if it is not enabled.
 
@@ -157,14 +164,14 @@ def disable() -> list[Finding]:
     """
     audit = running()
     if audit is None:
-        return []
-    return audit.findings if _command else end()
+        return Findings()
+    return Findings(audit.findings if _command else end())
 
 
 def findings() -> list[Finding]:
     """The findings so far, in order of place; none if it is not enabled."""
     audit = running()
-    return audit.findings if audit is not None else []
+    return Findings(audit.findings if audit is not None else ())
 
 
 def log(values: Mapping[str, object] | None = None, /, *, step: int | None = None, **named: object) -> None:

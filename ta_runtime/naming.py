@@ -188,6 +188,10 @@ class Names:
         self._prefixes.add(model, prefix)
         return prefix
 
+    def around(self, model: nn.Module) -> list[nn.Module]:
+        """The models that have this one as a part and were never called themselves, as one of which only `training_step` is."""
+        return [whole for whole in self._unseen() if any(part is model for part in whole.modules())]
+
     def _unseen(self) -> list[nn.Module]:
         """Models that were built while a session was on, are part of no other, and are not known."""
         modules = (instance for instance in BUILT.instances() if isinstance(instance, nn.Module))

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch.distributed as dist
 
+from ta_runtime.coverage import Coverage
 from ta_runtime.facts import Told
 from ta_runtime.incidents import Incident, Inspection
 
@@ -38,6 +39,8 @@ class RankReport:
     """Where it looked, or could not, and found nothing."""
     uncompared: Mapping[int, Mapping[tuple[str, str], object]] = field(default_factory=dict)
     """What invariants compare of the steps of which rank 0 had not shown its own yet, by step."""
+    coverage: Coverage = field(default_factory=lambda: Coverage(0, 0))
+    """How much of its run it looked at."""
 
 
 def rank() -> int:

@@ -20,13 +20,15 @@ from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.reading import read
 from ta_lint.core.source import Source, decode
 from ta_lint.core.terminal import standard_error, wants_color
-from ta_runtime import ranks
+from ta_runtime import cells, ranks
+from ta_runtime.coverage import CoverageText
 from ta_runtime.faults import Shield
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CATEGORY, LINTED = "ta-runtime/", "ta-lint/"
 """Of a log in code scanning: that of a run alone, and one with the linter's findings."""
+NOTHING_TOLD = CoverageText()
 NO_TRAINING = "training, as no optimizer stepped in this process"
 """What was not seen of a run without a step."""
 _NO_STEP = "No training step was seen: no optimizer stepped in this process."
@@ -45,20 +47,21 @@ def rendered(
     root: Path,
     *,
     not_seen: Sequence[str] = (),
-    looked: str = "",
+    looked: CoverageText = NOTHING_TOLD,
     baseline: bool = False,
     inspected: Sequence[Finding] = (),
     linted: bool = False,
     color: bool = False,
     brief: bool = False,
+    partial: bool = False,
 ) -> str:
     """The report in one of `FORMATS`.
 
-    `not_seen` are the ends of sentences on what the run hid, for text and SARIF, and `looked` is a sentence on what was
+    `not_seen` are the ends of sentences on what the run hid, for text and SARIF, and `looked` says how much was
     looked at; `inspected` the places where it looked
     and found nothing, or could not look, for SARIF. `linted` says that the findings are those of both observers; their log takes the place
     of the linter's. `brief` leaves them and the count of
-    findings out of text.
+    findings out of text, and `partial` says that not all ranks have told what they saw.
     """
     rules = catalogue()
     if form == "sarif":
@@ -71,7 +74,7 @@ def rendered(
             root=root,
             category=LINTED if linted else CATEGORY,
             baseline=baseline,
-            notes=[*(f"Not seen: {what}." for what in not_seen), *([looked] if looked else [])],
+            notes=[*(f"Not seen: {what}." for what in not_seen), *filter(None, looked)],
             inspected=inspected,
         )
     if form == "json":
@@ -81,21 +84,21 @@ def rendered(
     if form == "github":
         return report.github(findings, rules)
     if form == "concise":
-        text = report.concise(findings, display=lambda path: display(root / path), color=color)
+        text = report.concise(findings, display=lambda path: cells.shown(path, root), color=color)
     else:
         text = report.text(
             findings,
-            read_lines=lambda path, _: _lines(root / path),
-            display=lambda path: display(root / path),
+            read_lines=lambda path, _: _lines(path, root),
+            display=lambda path: cells.shown(path, root),
             color=color,
         )
     if brief:
         return text
-    found, *hidden = _told(findings, not_seen)
+    found, *hidden = _told(findings, not_seen, partial=partial)
     return (
         f"{text}{found}\n"
         + "".join(f"Not seen: {what}.\n" for what in hidden)
-        + (f"{looked}\n" if looked else "")
+        + "".join(f"{sentence}\n" for sentence in filter(None, looked))
     )
 
 
@@ -134,11 +137,16 @@ class ReportFile:
     def path(self) -> Place:
         """Where this process writes."""
         if rank := ranks.rank():
-            part = f"rank{rank}"
-        elif (is_child() or self._apart) and not ranks.known():
-            part = re.sub(r"\W+", "-", process())
-        else:
-            return self.named
+            return self.of_rank(rank)
+        if (is_child() or self._apart) and not ranks.known():
+            return self._with(re.sub(r"\W+", "-", process()))
+        return self.named
+
+    def of_rank(self, rank: int) -> Place:
+        """Where that of another rank than 0 is."""
+        return self._with(f"rank{rank}")
+
+    def _with(self, part: str) -> Place:
         return self.named.with_name(f"{self.named.stem}.{part}{self.named.suffix}")
 
     def write(self, text: str) -> None:
@@ -202,7 +210,7 @@ def live(finding: Finding, root: Path, stream: TextIO) -> None:
     severity = finding.severity.value
     if color:
         severity = f"\033[1;{_COLORS[finding.severity]}m{severity}\033[0m"
-    where = f"{display(root / finding.site.path)}:{finding.site.line}"
+    where = f"{cells.shown(finding.site.path, root)}:{finding.site.line}"
     who = f"rank {rank}: " if (rank := ranks.rank()) else ""
     step = finding.evidence.get("step", 0)
     line = f"{where}: {finding.rule} {severity}: {finding.message}"
@@ -237,7 +245,7 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
         grid.add_row(
             finding.rule,
             Text(finding.severity.value, styles[finding.severity]),
-            Text(report.places(alike, lambda path: display(root / path))),
+            Text(report.places(alike, lambda path: cells.shown(path, root))),
             _extreme(min, alike, "step"),
             _extreme(max, alike, "times"),
             Text(finding.message),
@@ -268,9 +276,10 @@ def summary(
     files: Iterable[ReportFile],
     not_seen: Sequence[str],
     *,
-    looked: str = "",
+    looked: CoverageText = NOTHING_TOLD,
     linted: bool = False,
     recorded: Place | None = None,
+    partial: bool = False,
 ) -> None:
     """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is, and
     where the run is recorded, whose own report is not named.
@@ -281,15 +290,17 @@ def summary(
             _verdicts(findings, root, stream)
         else:
             table(findings, root, stream)
-    text, *hidden = _told(findings, not_seen)
+    text, *hidden = _told(findings, not_seen, partial=partial)
     written = [file.written for file in files if file.written is not None]
     where = [shown(path) for path in written if path.parent != recorded]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
-    text = f"{text} {looked}".rstrip()
+    text = f"{text} {looked.looked}".rstrip()
     _print(f"ta-runtime: {text}{report_at}", stream)
     if recorded is not None:
         folder = shown(recorded)
         _print(f"ta-runtime: the run is in {folder}; `ta-runtime report {folder}` makes a page of it", stream)
+    if looked.unjudged:
+        _print(f"ta-runtime: {looked.unjudged[0].lower()}{looked.unjudged[1:]}", stream)
     for what in hidden:
         _print(f"ta-runtime: not seen: {what}.", stream)
 
@@ -298,15 +309,19 @@ def _verdicts(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
     """Each suspicion of the linter with its verdict, what only the run found, and how many there are of each."""
     width = shutil.get_terminal_size().columns if stream.isatty() else 120
     color = wants_color(stream)
-    grid = report.verdicts(findings, display=lambda path: display(root / path), width=width, color=color)
+    grid = report.verdicts(findings, display=lambda path: cells.shown(path, root), width=width, color=color)
     for line in [*grid.splitlines(), report.judgement(findings).rstrip("\n")]:
         _print(line, stream)
 
 
-def _told(findings: Sequence[Finding], not_seen: Sequence[str]) -> list[str]:
-    """How many findings, as a sentence, and then what was not seen; "all checks passed" is no word for no training."""
+def _told(findings: Sequence[Finding], not_seen: Sequence[str], *, partial: bool) -> list[str]:
+    """How many findings, as a sentence, and then what was not seen; "all checks passed" is no word for no training, nor for a
+    part of the ranks.
+    """
     if not findings and NO_TRAINING in not_seen:
         return [_NO_STEP, *(what for what in not_seen if what != NO_TRAINING)]
+    if not findings and partial:
+        return ["Nothing was found on the ranks that answered.", *not_seen]
     return [report.summary(findings).rstrip("\n"), *not_seen]
 
 
@@ -358,8 +373,10 @@ def _drop(stream: TextIO) -> None:
             os.close(nothing)
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: str, root: Path) -> list[str]:
+    if (cell := cells.source(path)) is not None:
+        return Source(path, cell).lines
     try:
-        return Source(str(path), decode(read(path))).lines
+        return Source(path, decode(read(root / path))).lines
     except Unreadable:
         return []

@@ -13,14 +13,13 @@ from ta_runtime.storage import Place, located
 
 OnFinding = Callable[[Finding], object]
 
+_OF_DATA = ("TA314", "TA856")
+"""Rules that are opt-in as the source says little about them: a preflight looks at the data itself."""
 VIOLATED = "TA510"
 """The rule that tells of what breaks an invariant."""
 
 OVERHEAD = 0.03
 """The share of the time of a run that looking at its steps may take, unless the user says otherwise."""
-EVERY = 1000
-"""From one step that is looked at in full to the next, where all ranks are to look at the same ones."""
-_EVERY_RECORDED = 100  # fixed, as runs that are recorded are compared step by step
 _SEVERITIES = {"info": "note", "warn": "warning", "fatal": "error"}
 
 
@@ -35,7 +34,9 @@ class Settings:
     """Ids of the enabled rules that a run can see."""
     overhead: float
     every_n_steps: int | None
-    """None: as often as the overhead allows."""
+    """None: as often as the overhead allows, unless the run is `comparable`."""
+    comparable: bool
+    """Whether each run of the script is looked at in the same steps: recorded runs are compared step by step."""
     gradients_every_n_steps: int | None
     """The same."""
     schedule: Path | None
@@ -89,6 +90,7 @@ def resolve(
     invariants: str | Path | Iterable[str | Path] | None = None,
     invariants_every_n_steps: int = 10,
     preflight: bool = False,
+    looks_at_data: bool = False,
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
@@ -96,22 +98,13 @@ def resolve(
 ) -> Settings:
     """The settings that these arguments and the project's `[tool.ta]` give.
 
-    `keys` are what the caller calls `rules`, `ignore` and `baseline`.
+    `looks_at_data` says that this is a preflight in itself. `keys` are what the caller calls `rules`, `ignore` and `baseline`.
 
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
     """
-    _check_share("overhead", OVERHEAD if overhead is None else overhead)
-    _check_number("every_n_steps", every_n_steps or 0)
-    _check_number("gradients_every_n_steps", gradients_every_n_steps or 0)
-    if every_n_steps is not None and overhead is not None:
-        raise UsageError("overhead: every_n_steps already decides the steps; give only one of the two")
-    if schedule is not None and (overhead, every_n_steps, gradients_every_n_steps) != (None, None, None):
-        raise UsageError(
-            "schedule: the file already decides the steps; leave the other options for steps out"
-        )
-    if record is not None and overhead is None and schedule is None:
-        every_n_steps = _EVERY_RECORDED if every_n_steps is None else every_n_steps
+    _check_steps(overhead, every_n_steps, gradients_every_n_steps, schedule)
+    comparable = record is not None and (overhead, every_n_steps, schedule) == (None, None, None)
     if gradients_every_n_steps is None and not (every_n_steps is None and record is None):
         gradients_every_n_steps = 1
     _check_number("start_step", start_step)
@@ -131,16 +124,24 @@ def resolve(
     if snapshots is not None and record is None:
         raise UsageError("snapshots: need the folder of the run, such as record='runs/1'")
     select = _listed(keys[0], rules) if rules is not None else None
-    options = Options(
-        select=select,
-        extend_select=list(extend_select),
-        ignore=_listed(keys[1], ignore),
-        baseline=baseline,
-        config=config_file,
-        isolated=isolated,
-    )
-    configs = Configs(options, cwd)
+    ignored = _listed(keys[1], ignore)
+
+    def configured(*more: str) -> Configs:
+        options = Options(
+            select=select,
+            extend_select=[*extend_select, *more],
+            ignore=ignored,
+            baseline=baseline,
+            config=config_file,
+            isolated=isolated,
+        )
+        return Configs(options, cwd)
+
+    configs = configured()
     config = configs.root_config
+    rules_on = config.rules
+    if (preflight or looks_at_data) and select is None:
+        rules_on |= configured(*_OF_DATA).root_config.rules & set(_OF_DATA)
     held_against = _paths("invariants", invariants)
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
     if select is not None and not (config.rules & seen) - {"TA000"}:
@@ -150,9 +151,10 @@ def resolve(
     return Settings(
         config=config,
         root=project_root(cwd),
-        rules=config.rules & seen,
+        rules=rules_on & seen,
         overhead=OVERHEAD if overhead is None else overhead,
         every_n_steps=every_n_steps,
+        comparable=comparable,
         gradients_every_n_steps=gradients_every_n_steps,
         schedule=schedule,
         save_schedule=save_schedule.absolute() if save_schedule is not None else None,
@@ -172,6 +174,26 @@ def resolve(
         invariants_every_n_steps=invariants_every_n_steps,
         preflight=preflight,
     )
+
+
+def _check_steps(
+    overhead: float | None,
+    every_n_steps: int | None,
+    gradients_every_n_steps: int | None,
+    schedule: str | Path | None,
+) -> None:
+    """Raises:
+    UsageError: one of what says which steps are looked at is wrong, or two contradict.
+    """
+    _check_share("overhead", OVERHEAD if overhead is None else overhead)
+    _check_number("every_n_steps", every_n_steps or 0)
+    _check_number("gradients_every_n_steps", gradients_every_n_steps or 0)
+    if every_n_steps is not None and overhead is not None:
+        raise UsageError("overhead: every_n_steps already decides the steps; give only one of the two")
+    if schedule is not None and (overhead, every_n_steps, gradients_every_n_steps) != (None, None, None):
+        raise UsageError(
+            "schedule: the file already decides the steps; leave the other options for steps out"
+        )
 
 
 def check_told(rules: Collection[str], keys: tuple[str, str, str]) -> None:

@@ -1,6 +1,7 @@
 """The files of a run with anything else in any place: each command ends with one line that names the file, or reads on."""
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from test_runs import metric
+from traces import Timeline, written
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.cli import main
@@ -58,7 +60,7 @@ COMMANDS = (
 )
 
 
-def ends(command: list[str], capsys: pytest.CaptureFixture[str], damaged: str = "") -> None:
+def ends(command: list[str], capsys: pytest.CaptureFixture[str], damaged: str = "") -> int:
     """A command ends, and without a defect: with status 2 it says in a line what is the matter."""
     capsys.readouterr()
     status = main(command)
@@ -70,6 +72,7 @@ def ends(command: list[str], capsys: pytest.CaptureFixture[str], damaged: str = 
     if damaged:
         assert status == 2
         assert line.startswith(f"ta-runtime: error: {damaged}: "), line
+    return status
 
 
 @pytest.mark.parametrize("name", ["rank0.json", "findings.json"])
@@ -136,3 +139,31 @@ def test_tables_with_another_type_or_nothing_in_any_column_are_damaged_or_harmle
                     Run("run").read(table)
             ends(COMMANDS[0], capsys)
             ends(COMMANDS[1], capsys)
+
+
+@pytest.mark.parametrize("table", ["metrics", "records", "events"])
+def test_a_flipped_bit_or_a_missing_end_is_damage_that_is_named_or_harmless(
+    table: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """D15: of a table on a disk that fails."""
+    if table == "events":
+        make = Timeline()
+        steps = [
+            [make("gradient", name, step=step, digest=step) for name in ("a", "b")] for step in range(20)
+        ]
+        written(folder / "run", {0: [event for step in steps for event in step]})
+    path = folder / "run" / table / "rank0-00000.parquet"
+    whole = path.read_bytes()
+    drawn = random.Random(0)
+    commands = COMMANDS[2:] if table == "events" else COMMANDS[:2]
+    named = 0
+    for number in range(60):
+        data = bytearray(whole)
+        if number % 4:
+            data[drawn.randrange(len(data))] ^= 1 << drawn.randrange(8)
+        else:
+            del data[drawn.randrange(len(data)) if number else 0 :]
+        path.write_bytes(data)
+        for command in commands:
+            named += ends(command, capsys) == 2
+    assert named > 15

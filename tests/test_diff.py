@@ -50,26 +50,26 @@ class First:
 
 
 FIRSTS = {
-    "seed": First(0, "rng", "torch", "seeded differently"),
+    "seed": First(0, "rng", "torch", "different seeds or none"),
     "one_sample": First(2, "batch", "loaded.0", "^1 of 8 samples differs while the random generators are equal"),
     "one_label": First(4, "batch", "loaded.1", "^1 of 8 samples differs"),
     "one_weight": First(0, "parameter", "fc.weight", "only one of 6 parameters"),
     "one_ulp": First(0, "parameter", "out.weight", "only one of 6 parameters"),
     "spare": First(2, "parameter", "spare", "only one of 7 parameters"),
-    "one_weight_later": First(2, "parameter", "fc.weight", "written in step 1, outside of the step"),
-    "checkpoint": First(0, "parameter", "fc.weight", "another checkpoint that was loaded"),
-    "buffer": First(2, "buffer", "norm.running_mean", "written in step 1"),
-    "moment": First(2, "optimizer", "out.weight.exp_avg", "another state of the optimizer in step 1"),
+    "one_weight_later": First(2, "parameter", "fc.weight", "outside of the optimizer wrote to it in step 1"),
+    "checkpoint": First(0, "parameter", "fc.weight", "load another checkpoint"),
+    "buffer": First(2, "buffer", "norm.running_mean", "wrote to it in step 1"),
+    "moment": First(2, "optimizer", "out.weight.exp_avg", "the optimizer state differs in step 1"),
     "dropout": First(
         0, "configuration", "module.dropout", "share of the activations", (0, "activation", "dropout")
     ),
-    "hidden_dropout": First(0, "activation", "out", "between `norm` and it, such as dropout by a function"),
+    "hidden_dropout": First(0, "activation", "out", "between `norm` and it does, for example `F.dropout`"),
     "dtype": First(0, "activation", "fc", "float32 in A and in bfloat16 in B: autocast"),
     "precision": First(
         0, "configuration", "autocast.cpu", "another precision", (0, "activation", "fc")
     ),
-    "package": First(-1, "package", "planted", "changed none of the numbers"),
-    "variable": First(-1, "environment", "PLANTED_MODE", "changed none of the numbers"),
+    "package": First(-1, "package", "planted", "recorded numbers are the same"),
+    "variable": First(-1, "environment", "PLANTED_MODE", "recorded numbers are the same"),
     "known_variable": First(-1, "environment", "CUBLAS_WORKSPACE_CONFIG", "cuBLAS gives the same result twice"),
     "workers": First(
         0, "configuration", "DataLoader.num_workers", "each worker has random numbers", (0, "rng", "torch")
@@ -77,8 +77,8 @@ FIRSTS = {
     "no_shuffle": First(
         0, "configuration", "DataLoader.sampler", "another order", (0, "batch", "loaded.0")
     ),
-    "unseeded_order": First(0, "batch", "loaded.0", "another order of the samples"),
-    "summation_order": First(0, "gradient", "fc.weight", "by rounding: the same terms are added up in another order"),
+    "unseeded_order": First(0, "batch", "loaded.0", "samples come in another order"),
+    "summation_order": First(0, "gradient", "fc.weight", "by rounding only: the same terms are summed in another order"),
     "learning_rate": First(
         0, "configuration", "AdamW.group0.lr", "of another size", (1, "parameter", "fc.weight")
     ),
@@ -87,8 +87,8 @@ FIRSTS = {
         0, "configuration", "module.Net.training", "batch normalisation", (0, "activation", "norm")
     ),
     "evaluating": First(0, "configuration", "module.Net.training", "dropout", (0, "activation", "norm")),
-    "smoothing": First(0, "loss", "loss", "another loss function"),
-    "reduction": First(0, "loss", "loss", "B is 8 times A: another reduction"),
+    "smoothing": First(0, "loss", "loss", "compare the loss function"),
+    "reduction": First(0, "loss", "loss", "B is 8 times A: compare `reduction`"),
     "threads": First(0, "configuration", "threads", "another number of threads", (0, "activation", "norm")),
     "deterministic": First(0, "configuration", "deterministic_algorithms", "another result each time"),
     "gradient_hook": First(0, "gradient", "fc.weight", "B is 2 times A"),
@@ -151,7 +151,7 @@ def test_a_generator_that_nothing_draws_from_is_no_difference(recorded: Path) ->
     found = compare(Run(recorded / "base"), Run(recorded / "again/one_weight")).first
     assert found is not None
     assert (found.kind, found.name) == ("parameter", "fc.weight")
-    assert "generators of numpy differ as well" in found.cause
+    assert "generators of numpy differ too" in found.cause
 
 
 def test_a_divergence_has_its_size(recorded: Path) -> None:
@@ -205,9 +205,9 @@ def test_what_the_user_ignores_is_not_compared(recorded: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "step", "kind", "record", "cause"),
     [
-        ("written", 2, "parameter", "0.weight", "came apart in step 1"),
-        ("moment", 1, "optimizer", "2.weight.exp_avg", "came apart in step 0"),
-        ("unreduced", 2, "gradient", "2.bias", "not the same on all ranks after the reduction"),
+        ("written", 2, "parameter", "0.weight", "began to differ in step 1"),
+        ("moment", 1, "optimizer", "2.weight.exp_avg", "began to differ in step 0"),
+        ("unreduced", 2, "gradient", "2.bias", "differ between ranks after the reduction"),
         ("unwrapped", 0, "parameter", "0.weight", "The ranks begin with different parameters"),
     ],
 )
@@ -328,7 +328,7 @@ def test_a_number_that_is_not_finite_in_one_run_is_told(tmp_path: Path) -> None:
     a = run(tmp_path / "a", [tensor(0, "loss", "loss", torch.tensor([1.0, 2.0]))])
     b = run(tmp_path / "b", [tensor(0, "loss", "loss", torch.tensor([1.0, math.nan]))])
     found = compare(a, b)
-    assert "1 finite in one run alone" in as_text(found)
+    assert "1 values are finite in only one of the runs" in as_text(found)
     assert '"norm": "nan"' in json_of(found)
 
 
@@ -346,8 +346,8 @@ def test_what_is_outside_of_the_kept_elements_is_told_by_blocks_and_norms(tmp_pa
     ]
     found = compare(run(tmp_path / "a", rows[:1]), run(tmp_path / "b", rows[1:]))
     text = " ".join(as_text(found).split())
-    assert "the 4 elements that are kept, of 4000, are equal" in text
-    assert "the relative norm of the difference is at least 0.1;" in text
+    assert "the 4 of 4000 elements that were recorded are equal" in text
+    assert "the relative difference (L2) is at least 0.1;" in text
     assert "1 of 4 blocks differs" in text
 
 
@@ -394,7 +394,7 @@ def test_a_batch_that_comes_at_another_step_is_the_same_data_in_another_order(tm
     ]
     found = compare(run(tmp_path / "a", rows[0]), run(tmp_path / "b", rows[1])).first
     assert found is not None
-    assert "The same data come in another order" in found.cause
+    assert "The data comes in another order" in found.cause
     assert "B has this batch at step 2" in found.cause
 
 
@@ -405,7 +405,7 @@ def test_samples_in_another_order_within_a_batch_are_told(tmp_path: Path) -> Non
     ]
     found = compare(run(tmp_path / "a", rows[0]), run(tmp_path / "b", rows[1])).first
     assert found is not None
-    assert "the same elements in another order" in found.cause
+    assert "the same samples in another order" in found.cause
 
 
 def test_the_first_gradient_is_the_last_layers_as_a_backward_pass_begins_there(tmp_path: Path) -> None:

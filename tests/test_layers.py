@@ -50,6 +50,8 @@ ROOMS = [
 RUNTIME_ROOMS = [
     "faults",
     "startup",
+    "coverage",
+    "cells",
     "extras",
     "measure",
     "probes",

@@ -99,6 +99,16 @@ def test_under_torchrun_rank_0_reports_what_all_saw(ending: str, tmp_path: Path)
     assert ran.stderr.count("ta-runtime: Found 1 warning in 1 file.") == 1
 
 
+def test_a_run_of_several_ranks_says_how_much_each_looked_at(tmp_path: Path) -> None:
+    """D33: it said "Looked at 1 of 40 steps in full", which was of rank 0."""
+    command = ["-m", "torch.distributed.run", "--nproc-per-node=3", "--standalone", "-m", "ta_runtime", "run"]
+    script = BY_RUN.replace("range(4)", "range(40)")
+    ran = launched(tmp_path, script, *command, "--output=ta.txt", "train.py", "destroy")
+    assert "Looked at 5 of 40 steps in full on each of 3 ranks." in ran.stderr
+    assert "ta-runtime: too few steps to judge TA102" in ran.stderr
+    assert "Looked at 5 of 40 steps in full on each of 3 ranks." in (tmp_path / "ta.txt").read_text()
+
+
 @pytest.mark.parametrize("ending", ["destroy", "leave"])
 def test_spawned_ranks_are_gathered_as_well(ending: str, tmp_path: Path) -> None:
     ran = launched(tmp_path, BY_SPAWN, "train.py", ending)
@@ -106,13 +116,13 @@ def test_spawned_ranks_are_gathered_as_well(ending: str, tmp_path: Path) -> None
     assert reports(tmp_path) == {"ta.json": [("TA401", "1")]}
 
 
-def by_hand(folder: Path, ending: str) -> tuple[Ran, Ran, float]:
+def by_hand(folder: Path, ending: str, script: str = BY_HAND) -> tuple[Ran, Ran, float]:
     """What two ranks that nobody supervises did, and for how long rank 0 lived after its own work."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = str(free.getsockname()[1])
     (folder / ".git").mkdir()
-    (folder / "train.py").write_text(BY_HAND + ending)
+    (folder / "train.py").write_text(script + ending)
 
     def run(rank: int) -> tuple[Ran, float]:
         place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
@@ -127,8 +137,24 @@ def test_a_rank_that_is_killed_leaves_its_own_report_and_holds_up_nobody(tmp_pat
     zero, one, waited = by_hand(tmp_path, "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n")
     assert (zero.returncode, one.returncode) == (0, -signal.SIGKILL)
     assert reports(tmp_path) == {"ta.json": [], "ta.rank1.json": [("TA401", None)]}
-    assert "not seen: what rank 1 saw, which did not answer." in zero.stderr
+    assert (
+        "not seen: what rank 1 saw, which did not answer; see its own report, ta.rank1.json." in zero.stderr
+    )
     assert waited < 15
+
+
+def test_a_rank_that_is_killed_before_its_first_finding_leaves_a_report_that_says_so(tmp_path: Path) -> None:
+    """D33: it left none, and rank 0 said that all checks passed."""
+    script = BY_HAND.replace("0.1 * rank", "0.0").replace('"ta.json"', '"ta.txt"')
+    ending = "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+    zero, one, _ = by_hand(tmp_path, ending, script)
+    assert (zero.returncode, one.returncode) == (0, -signal.SIGKILL)
+    killed, told = (tmp_path / "ta.rank1.txt").read_text(), (tmp_path / "ta.txt").read_text()
+    assert "Not seen: anything after step 2, where the run was when this was written." in killed
+    assert "what rank 1 saw, which did not answer; see its own report, ta.rank1.txt." in told
+    for text in (told, zero.stderr):
+        assert "Nothing was found on the ranks that answered." in text
+        assert "All checks passed" not in text
 
 
 def test_a_rank_that_comes_late_keeps_its_report(tmp_path: Path) -> None:
@@ -136,5 +162,7 @@ def test_a_rank_that_comes_late_keeps_its_report(tmp_path: Path) -> None:
     zero, one, waited = by_hand(tmp_path, late)
     assert (zero.returncode, one.returncode) == (0, 0)
     assert reports(tmp_path) == {"ta.json": [], "ta.rank1.json": [("TA401", None)]}
-    assert "not seen: what rank 1 saw, which did not answer." in zero.stderr
+    assert (
+        "not seen: what rank 1 saw, which did not answer; see its own report, ta.rank1.json." in zero.stderr
+    )
     assert waited < 8

@@ -324,7 +324,7 @@ def test_recording_costs_a_step_few_calls_of_functions(tmp_path: Path) -> None:
     """Of Python: counted, as seconds say little on a machine that others use."""
     _, plain = counted(0, None)
     _, recorded = counted(0, tmp_path / "run")
-    assert 0 < recorded - plain < 11 * 60
+    assert 0 < recorded - plain < 11 * 60 + 7 * 110  # at steps 0, 2, 4, 8 and so on the report is written
 
 
 def test_a_run_that_is_recorded_is_bitwise_what_it_would_have_been(tmp_path: Path) -> None:
@@ -471,15 +471,12 @@ def test_the_command_says_where_the_run_is(ended: Callable[..., Path]) -> None:
     assert (ended("api", NOTHING) / "told").read_text() == ""
 
 
-def test_the_command_refuses_a_folder_that_holds_a_run_before_the_script_runs(
+def test_the_command_refuses_what_is_no_folder_for_a_run_before_the_script_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text("print('begun')\n")
-    with recording(tmp_path / "runs" / "1"):
-        train(1)
     for words, told in {
-        ("--record", "runs/1"): "runs/1: holds a run already; name another folder, or delete it",
         ("--record", "train.py"): "train.py: is a file; name a folder for the run",
         (
             "--snapshots",
@@ -488,7 +485,6 @@ def test_the_command_refuses_a_folder_that_holds_a_run_before_the_script_runs(
     }.items():
         assert main(["run", *words, "train.py"]) == 2
         assert capsys.readouterr() == ("", f"ta-runtime: error: {told}\n")
-    assert steps(tmp_path / "runs" / "1") == [0]
 
 
 def test_enable_records_until_disable_and_each_time_into_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -498,9 +494,10 @@ def test_enable_records_until_disable_and_each_time_into_a_folder_of_its_own(tmp
         ta_runtime.disable()
         train(1)
         assert steps(tmp_path / name) == [0, 1]
-    with pytest.raises(UsageError, match="b: holds a run already; name another folder, or delete it"):
-        ta_runtime.enable(record=tmp_path / "b")
-    assert not ta_runtime.findings()
+    ta_runtime.enable(record=tmp_path / "b", output=None, live=False)
+    train(3)
+    ta_runtime.disable()
+    assert (steps(tmp_path / "b"), steps(tmp_path / "b-2")) == ([0, 1], [0, 1, 2])
 
 
 def test_an_auditor_records_its_own_model(tmp_path: Path) -> None:
@@ -510,7 +507,7 @@ def test_an_auditor_records_its_own_model(tmp_path: Path) -> None:
         model,
         optimizer,
         start_step=100,
-        ignore_rules="TA400",
+        ignore_rules="TA400,TA304",
         record=tmp_path / "run",
         snapshots="first 1",
     ) as auditor:

@@ -326,7 +326,11 @@ def test_a_page_says_what_the_run_was_set_to(tmp_path: Path) -> None:
 
 
 def test_runs_are_laid_over_one_another_each_in_its_colour(tmp_path: Path) -> None:
-    metrics = {"step/loss": curve(9), "step/loss/1": curve(9), "logged/val/accuracy": curve(3)}
+    metrics = {
+        "step/loss": curve(9),
+        "step/loss/1": curve(9),
+        "logged/val/accuracy": dict.fromkeys(range(3), 0.5),
+    }
     one = set_to(write(tmp_path / "one", metrics, findings=[finding()]), **SETTINGS)
     two = set_to(write(tmp_path / "two", {"step/loss": curve(300)}), **SETTINGS | {"seed": 7})
     page = html(one, two)
@@ -448,10 +452,38 @@ def test_the_first_line_says_what_became_of_the_run(tmp_path: Path) -> None:
         lines[name] = re.sub("<.*?>", "", re.findall('class="judged .*?</p>', html(run))[0]).partition(">")[2]
     assert lines == {
         "none": "?No report of findings was recorded: nothing is known of this run but its numbers.",
-        "clean": "✓Nothing wrong was found in 1,200 steps.",
+        "clean": "?Nothing wrong was found in the 1,200 recorded steps, but the run did not end properly.",
         "bad": "✕1 error and 2 notes, the first at step 7. 1 suspicion of the linter: 1 refuted; 2 findings of the run alone.",
-        "suppressed": "✓Nothing wrong was found in 1,200 steps. 1 finding does not count.",
+        "suppressed": "?Nothing wrong was found in the 1,200 recorded steps, but the run did not end properly. 1 finding does not count.",
     }
+
+
+@pytest.mark.parametrize(
+    ("full", "unjudged", "told"),
+    [
+        (29, [], "✓Nothing wrong was found. Looked at 29 of 1,200 steps in full."),
+        (
+            2,
+            [],
+            "iNothing wrong was found, but too little was looked at to say that all is well. Looked at 2 of",
+        ),
+        (
+            29,
+            ["TA500"],
+            "iNothing wrong was found, but too little was looked at to say that all is well. Looked at 29",
+        ),
+    ],
+)
+def test_the_first_line_is_green_only_where_enough_was_looked_at(
+    full: int, unjudged: list[str], told: str, tmp_path: Path
+) -> None:
+    """D25: it was green where 2 of 192 steps were looked at."""
+    run = write(tmp_path / "run", {"step/loss": curve(1200)}, findings=[])
+    for about in run.about.values():
+        about["looked"] = {"steps": 1200, "full": full, "unjudged": unjudged}
+    line = re.sub("<.*?>", "", re.findall('class="judged .*?</p>', html(run))[0]).partition(">")[2]
+    assert line.startswith(told)
+    assert ("Too few steps to judge TA500." in line) == bool(unjudged)
 
 
 def test_incidents_are_marked_at_their_steps_and_those_side_by_side_share_a_mark(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.runs import Run, RunWriter, schema, writer
+from ta_runtime.storage import shown
 
 
 def metric(step: int, value: float = 0.5, key: str = "step/loss") -> dict[str, object]:
@@ -212,12 +213,27 @@ def test_the_rank_is_the_one_that_is_known_when_the_first_row_is_written(
     assert Run(tmp_path).metrics["rank"].to_pylist() == [3]
 
 
-def test_a_folder_that_holds_a_run_is_refused_and_stays_as_it_is(folder: Path) -> None:
+def test_a_second_run_goes_to_the_next_folder_and_the_first_stays_as_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(UsageError, match="run: holds a run already; name another folder, or delete it"):
-        RunWriter(folder, rank=1)
+    second = RunWriter(folder, rank=0)
+    assert second.folder == folder.with_name(f"{folder.name}-2")
+    assert capsys.readouterr().err.endswith(
+        f"run holds a run already; this one goes to {shown(second.folder)}\n"
+    )
+    second.begin()
+    assert RunWriter(folder, rank=0).folder == folder.with_name(f"{folder.name}-3")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-    RunWriter(folder, rank=2)  # one more rank of the same job
+    assert RunWriter(folder, rank=2).folder == folder  # one more rank of the same job
+
+
+def test_each_rank_of_a_second_run_goes_to_the_next_folder_also_one_that_the_first_had_not(
+    folder: Path,
+) -> None:
+    for path in folder.glob("rank*.json"):
+        os.utime(path, (1, 1))
+    assert {RunWriter(folder, rank=rank).folder.name for rank in range(4)} == {f"{folder.name}-2"}
 
 
 def test_a_file_and_what_cannot_be_written_to_are_no_folder_for_a_run(tmp_path: Path) -> None:

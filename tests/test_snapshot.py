@@ -1121,8 +1121,9 @@ def test_a_model_that_is_compiled_later_is_not_compiled_with_what_is_wrapped(
 def test_a_folder_with_a_run_is_left_alone(tmp_path: Path) -> None:
     with Snapshots(tmp_path / "run"):
         train(*made())
-    with pytest.raises(UsageError, match="holds a run already"):
-        Snapshots(tmp_path / "run")
+    with Snapshots(tmp_path / "run"):
+        train(*made())
+    assert Run(tmp_path / "run-2").records.num_rows == Run(tmp_path / "run").records.num_rows
 
 
 def test_records_go_into_a_writer_that_is_given(tmp_path: Path) -> None:

@@ -43,5 +43,6 @@ def written(folder: Path, events: Mapping[int, Sequence[Event]], *, parts: int =
                 for event in of_rank[number * size : (number + 1) * size]
             ]
             table = pa.Table.from_pylist(rows, schema.EVENTS)
-            pq.write_table(table, folder / "events" / f"rank{rank}-{number:05}.parquet")
+            path = folder / "events" / f"rank{rank}-{number:05}.parquet"
+            pq.write_table(table, path, write_page_checksum=True)
     return folder

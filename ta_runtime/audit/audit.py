@@ -24,8 +24,8 @@ from ta_runtime import checks, ranks, reports
 from ta_runtime.audit import children
 from ta_runtime.audit.children import Children, Handover
 from ta_runtime.audit.findings import findings, inspected
-from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import AuditFailed, Session, script
+from ta_runtime.coverage import CoverageText, told
 from ta_runtime.faults import keep
 from ta_runtime.incidents import Incident, Inspection
 from ta_runtime.observers.forwards import MOST_PASSES
@@ -36,6 +36,7 @@ from ta_runtime.probes.patching import Call
 from ta_runtime.probes.undo import Undo
 from ta_runtime.reports import ReportFile
 from ta_runtime.settings import VIOLATED, Settings
+from ta_runtime.storage import shown
 
 if TYPE_CHECKING:
     from ta_runtime.audit.linting import Linting
@@ -101,6 +102,7 @@ class Audit:
         self._of_children: list[children.Report] = []
         self._missing: list[str] = []
         self._gathered_at: int | None = None
+        self._saved_at = 0
         self._handed_over: int | None = None
         self._before_destruction = Undo()
         self._linting: Linting | None = None
@@ -225,10 +227,10 @@ class Audit:
         return own + list(dict.fromkeys(others)) + self._missing
 
     @property
-    def looked(self) -> str:
-        """At how many steps the run looked in full, as a sentence; empty where it was all."""
-        looked, steps = self.session.looked[Look.FULL], self.session.index - self.settings.start_step
-        return f"Looked at {looked:,} of {steps:,} steps in full." if looked < steps else ""
+    def looked(self) -> CoverageText:
+        """How much of the run was looked at, on all ranks."""
+        others = [seen.coverage for _, seen in sorted(self._received.items())]
+        return told([self.session.coverage, *others])
 
     @property
     def _hidden(self) -> list[str]:
@@ -315,7 +317,7 @@ class Audit:
         if self.snapshots is not None:
             self._attempt(self.snapshots.stop, "the last snapshot could not be written")
         if self.recorder is not None:
-            self.recorder.end()
+            self.recorder.end(self.session.coverage)
         self._ended = True
         if self._linting is not None:
             self._attempt(self._linting.loaded, "the modules of the project could not be linted")
@@ -370,7 +372,7 @@ class Audit:
     def _gather(self, patience: timedelta) -> None:
         session = self.session
         rank, size = ranks.rank(), ranks.world_size()
-        mine = ranks.RankReport(not_seen=self._hidden)
+        mine = ranks.RankReport(not_seen=self._hidden, coverage=session.coverage)
         if rank:
             mine.told = session.conclude(rank)
             self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed
@@ -388,12 +390,19 @@ class Audit:
                 for other, seen in received.items():
                     self.invariants.compare_with(other, seen.uncompared)
             absent = sorted(set(range(1, size)) - received.keys())
-            self._missing = [f"what rank {other} saw, which did not answer" for other in absent]
+            self._missing = [self._unanswered(other) for other in absent]
         session.conclude(rank, {other: seen.told for other, seen in self._received.items()})
         self.save()
         if self.files and all(file.written and not file.complaint for file in self.files):
             for seen in self._received.values():
                 reports.remove(seen.files)
+
+    def _unanswered(self, rank: int) -> str:
+        left = [file.of_rank(rank) for file in self.files]
+        where = " and ".join(shown(path) for path in left if path.exists())
+        return f"what rank {rank} saw, which did not answer" + (
+            f"; see its own report, {where}" if where else ""
+        )
 
     def _gather_children(self, patience: timedelta) -> None:
         """Take what the processes saw that the script started, in place of their own reports."""
@@ -458,6 +467,7 @@ class Audit:
             linted=self.linted,
             color=color,
             brief=brief,
+            partial=bool(self._missing),
         )
 
     def summarise(self) -> None:
@@ -472,6 +482,7 @@ class Audit:
                 looked=self.looked,
                 linted=self.linted,
                 recorded=folder,
+                partial=bool(self._missing),
             )
 
     def log(self, values: Mapping[str, object], step: int | None = None) -> None:
@@ -492,6 +503,9 @@ class Audit:
             self.recorder.add(window)
         if self.sending is not None:
             self.sending.add(window)
+        if window.index >= 2 * self._saved_at:  # one that is killed leaves a report that says how far it came
+            self._saved_at = max(window.index, 1)
+            self.save()
 
     def _opened(self, incidents: list[Incident]) -> None:
         if self.mine:

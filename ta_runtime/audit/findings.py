@@ -14,6 +14,7 @@ from ta_lint.core.fingerprint import named
 from ta_lint.core.reading import read
 from ta_lint.core.source import Source, decode
 from ta_lint.core.suppress import suppressed
+from ta_runtime import cells
 from ta_runtime.facts import Refutation
 from ta_runtime.incidents import Incident, Inspection
 from ta_runtime.probes.places import Place
@@ -111,7 +112,7 @@ def _finding(incident: Incident, root: Path, script: str) -> Finding:
 
 def _site(place: Place, root: Path, script: str) -> Site:
     """A place as findings have it: columns in code points from 1, the path relative to the project if it is inside."""
-    path = _path(place.path or script or "<unknown>", root)
+    path = cells.named(place.path) or _path(place.path or script or "<unknown>", root)
     lines = _source(path, root).lines
     text = lines[place.line - 1] if place.line <= len(lines) else ""
     if place.column is None or place.end_column is None or place.end_line is None:
@@ -134,6 +135,8 @@ def _column(text: str, offset: int) -> int:
 
 def _source(path: str, root: Path) -> Source:
     """The source of a file, empty if it cannot be read: an interactive cell, or a file changed since."""
+    if (text := cells.source(path)) is not None:
+        return Source(path, text)
     full = root / path
     try:
         stamp = full.stat().st_mtime_ns

@@ -5,6 +5,7 @@ All of it is what the audit reads anyway: nothing more is asked of a tensor or a
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from ta_lint.core.errors import oneline
 from ta_runtime.audit import description
 from ta_runtime.audit.curves import Curves
+from ta_runtime.coverage import Coverage
 from ta_runtime.facts import Gradients, Step
 from ta_runtime.faults import keep
 from ta_runtime.observers.context import Context
@@ -49,14 +51,16 @@ class Recorder:
     def folder(self) -> Place:
         return self.writer.folder
 
-    def end(self) -> None:
-        """Write what is waiting: the run is over."""
+    def end(self, coverage: Coverage) -> None:
+        """Write what is waiting, and how much was looked at: the run is over."""
         self._try(self._add_logged)
+        self.writer.flush()
+        self.writer.describe({"looked": asdict(coverage)})
         self.writer.end()
 
     def allows(self, file: ReportFile) -> bool:
         """Whether a report can be written: its own not where the folder is another run's, or cannot be written to."""
-        return file is not self.report or self.writer.begin()
+        return file is not self.report or (self.writer.begin() and self.folder.is_dir())
 
     def add(self, window: Window) -> None:
         """Record a step whose numbers are all here. What goes wrong ends the recording, and not the run."""

@@ -71,6 +71,50 @@ class Period:
         """Nor on this: the session looks at the next steps by itself."""
 
 
+FIRST = 4
+"""The first steps, which are looked at in full."""
+EARLY = 64
+"""The first steps, of which gradients are read at least: the most patient check asks for 50."""
+YOUNG = 300
+"""The first steps, which are looked at more closely than the budget allows where a look is in proportion to the step: a
+short run costs little, and what goes wrong in it once is seen once or never."""
+RECORDED, OF_RANKS = 100, 1000
+"""From one step to the next that a recorded run, and each of several ranks, looks at in full once it is no longer young."""
+_YOUNG_EVERY = 20
+
+
+class Comparable:
+    """The same steps in each run of a script, whatever they cost: densely among the first, then each so-manieth.
+
+    For runs that are compared step by step, and for ranks, which would measure different times.
+    """
+
+    def __init__(self, every: int, gradients: int, start: int = 0) -> None:
+        """As `Period`; the first step has the number `start`."""
+        self._first, self._young = start + FIRST, start + YOUNG
+        self._early, self._late = Period(_YOUNG_EVERY, gradients), Period(every, gradients)
+
+    def look(self, index: int) -> Look:
+        if index < self._first:
+            return Look.FULL
+        return (self._early if index < self._young else self._late).look(index)
+
+    def following(self, index: int) -> float:
+        if index < self._first:
+            return index
+        soon = self._early.following(index)
+        return soon if soon < self._young else self._late.following(max(index, self._young))
+
+    def over(self, index: int, look: Look, seconds: float | None, own: float) -> None:
+        """Nothing depends on it."""
+
+    def counted(self, steps: int, seconds: float) -> None:
+        """Nor on this."""
+
+    def suspect(self) -> None:
+        """Nor on this: the session looks at the next steps by itself."""
+
+
 class Looked:
     """The steps of a run that were looked at: a schedule, once they are known."""
 
@@ -137,13 +181,6 @@ class Looked:
         """Nor on this: the steps are those of the other run."""
 
 
-FIRST = 4
-"""The first steps, which are looked at in full."""
-EARLY = 64
-"""The first steps, of which gradients are read at least: the most patient check asks for 50."""
-YOUNG = 300
-"""The first steps, which are looked at more closely than the budget allows where a look is in proportion to the step: a
-short run costs little, and what goes wrong in it once is seen once or never."""
 _READ_PER_STEP = 0.8
 """In proportion: reading gradients takes less time than the step itself,"""
 _FULL_PER_STEP = 8.0

@@ -8,16 +8,27 @@ import sys
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
-from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepSchedule
+from ta_runtime.audit.schedule import (
+    EARLY,
+    OF_RANKS,
+    RECORDED,
+    Budget,
+    Comparable,
+    Look,
+    Looked,
+    Period,
+    StepSchedule,
+)
+from ta_runtime.coverage import Coverage
 from ta_runtime.facts import Machine, Model, Run, Said, Step, Suspicion, Told, Update
 from ta_runtime.facts.asked import asked
 from ta_runtime.facts.history import History
@@ -41,7 +52,7 @@ from ta_runtime.probes.registers import BUILT, Register
 from ta_runtime.probes.sources import of_class
 from ta_runtime.probes.steps import EndOfStep
 from ta_runtime.probes.undo import Undo, remove_waiting
-from ta_runtime.settings import EVERY, Settings
+from ta_runtime.settings import Settings
 
 _ARMED = 2
 """Steps that are audited after a new incident, to see it from close up."""
@@ -323,6 +334,31 @@ class Session:
             self.window.step.scopes.update(scopes())
         if self._end_of_step.is_with(optimizer):
             self._close()
+        self._progress()
+
+    def trains_by_hand(self, passes: int) -> None:
+        """Parameters have changed without an optimizer: so many backward passes before this one were steps, looked at as one."""
+        self._stepped += passes
+        self.looked[Look.COUNT] += passes
+        self.incidents.steps += passes
+        self.window.index += passes
+        if self.window.step is not None:
+            self.window.step.index = self.window.index
+        self._miss("what only an optimizer shows, as the parameters are updated by hand")
+
+    def stepped_by_hand(
+        self, stand_in: torch.optim.Optimizer, place: Place, gradients: Sequence[Tensor | None] | None
+    ) -> None:
+        """A backward pass ends a step of a training without an optimizer, for which one stands in."""
+        self.optimizers.stepped_by_hand(stand_in, place, gradients, self.window)
+        self._stepped += 1
+        self.loaders.stepped()
+        self.window.stepped = True
+        self._close()
+        self._progress()
+
+    def _progress(self) -> None:
+        """Ask about the run so far where it is time to, and raise what is to stop it."""
         if self._asks_soon or (self.step_count > 1 and self.step_count & (self.step_count - 1) == 0):
             self._asks_soon = False
             self._open(list(self._asked("progress", self._run(over=False))), self.window.index)
@@ -419,7 +455,7 @@ class Session:
         self._schedule.over(window.index, look, window.seconds, own - self._own)
         self._own = own
         if isinstance(self._schedule, Budget) and ranks.world_size() > 1:
-            self._schedule = _of_ranks(self.settings)
+            self._schedule = _comparable(self.settings, OF_RANKS)
 
     # -- steps that are but counted ---------------------------------------------------------------------------
 
@@ -443,6 +479,15 @@ class Session:
     def index(self) -> int:
         """The number of the step that runs, or is to begin."""
         return self.window.index + self.slept
+
+    @property
+    def coverage(self) -> Coverage:
+        """How much of the run was looked at so far."""
+        looks = self.looked[Look.FULL] + self.looked[Look.GRADIENTS]
+        found = {incident.rule for incident in self.incidents}
+        every = [check for asked in self._checks.values() for check in asked if check.rule not in found]
+        rules = {check.rule for check in every if check.least > looks} if self.step_count else set()
+        return Coverage(self.index - self.settings.start_step, self.looked[Look.FULL], tuple(sorted(rules)))
 
     @property
     def _settled(self) -> bool:
@@ -541,7 +586,9 @@ class Session:
             suspicions += self._asked("step", step, structural=step.structural)
             self._look_closer(step)
         self._remember(window)
-        self._on_judged(window)
+        began = time.perf_counter()
+        self._on_judged(window)  # what is written of a look is no part of its cost
+        self._own += time.perf_counter() - began
         self._open(suspicions, window.index)
 
     def _remember(self, window: Window) -> None:
@@ -722,13 +769,14 @@ def _scheduled(settings: Settings) -> StepSchedule:
         return Looked.load(settings.schedule)
     if settings.every_n_steps is not None:
         return Period(settings.every_n_steps, settings.gradients_every_n_steps or 0)
+    if settings.comparable:
+        return _comparable(settings, RECORDED)
     return Budget(settings.overhead, settings.start_step, gradients=settings.gradients_every_n_steps)
 
 
-def _of_ranks(settings: Settings) -> StepSchedule:
-    """Ranks look at the same steps, though each would measure other times: at those of a fixed period."""
+def _comparable(settings: Settings, every: int) -> StepSchedule:
     gradients = settings.gradients_every_n_steps
-    return Period(EVERY, 1 if gradients is None else gradients)
+    return Comparable(every, 1 if gradients is None else gradients, settings.start_step)
 
 
 def machine() -> Machine:

@@ -21,6 +21,9 @@ measured too little yields nothing.
 `OF_STRUCTURE = True` beside a `check_step` says that it looks at how layers are put together, which hardly changes: it is
 asked on few of the audited steps (`facts.Step.structural`).
 
+`LEAST` is how many steps must be looked at before the checks of a module can say anything: a run says which rules it was
+too short for.
+
 Nothing lists the modules: the folder is the list.
 """
 
@@ -59,6 +62,7 @@ class Check:
     fact: str
     function: Callable[[Any], Iterator[Said]]
     of_structure: bool = False
+    least: int = 0
 
 
 @cache
@@ -85,7 +89,7 @@ def load(rule: str) -> list[Check]:
     module = import_module(f"{__name__}.{stems()[rule]}")
     of_structure = getattr(module, "OF_STRUCTURE", False)
     found = [
-        Check(rule, fact, function, of_structure)
+        Check(rule, fact, function, of_structure, getattr(module, "LEAST", 0))
         for fact in FACTS
         if (function := getattr(module, f"check_{fact}", None)) is not None
     ]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Gradients, Suspicion
 
-WARM_UP = 50
+LEAST = 50
 """Steps before a run's own norms say what is usual."""
 FACTOR = 30.0
 """How many times the running median is a spike.
@@ -22,7 +22,7 @@ Of normally distributed logarithms, 12 are 8 standard deviations.
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     norm = gradients.before_clipping or gradients.total
     usual = gradients.optimizer.history.log_norms
-    if norm is None or not math.isfinite(norm) or norm <= 0 or usual.count < WARM_UP or gradients.skipped:
+    if norm is None or not math.isfinite(norm) or norm <= 0 or usual.count < LEAST or gradients.skipped:
         return
     logarithm = math.log(norm)
     if (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_runtime.facts import Flight, Gradients, Layer, Step, Suspicion
 from ta_runtime.facts.history import LONGEST_SILENCE
 
-PATIENCE = LONGEST_SILENCE
+LEAST = LONGEST_SILENCE
 """Steps without any other gradient.
 
 Layers behind a zero initialisation (LoRA, residual branches, ControlNet) get theirs after one step for each zero layer on
@@ -18,18 +18,16 @@ UNDERFLOW = 1e-12
 def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
         silence = gradients.optimizer.history.silence
-        if silence.steps >= PATIENCE and gradients.total == 0.0 and _is_cut_off(gradients):
+        if silence.steps >= LEAST and gradients.total == 0.0 and _is_cut_off(gradients):
             message = (
                 "no weight trains, as all gradients are zero: look for a dead layer or a constant loss term"
             )
             evidence: dict[str, float | int | str] = {"steps": silence.steps, "loss": gradients.loss or 0.0}
             yield Suspicion(gradients.loss_place or gradients.place, message, evidence)
-        if not silence.zero or silence.steps < PATIENCE or not gradients.total or gradients.sharded:
+        if not silence.zero or silence.steps < LEAST or not gradients.total or gradients.sharded:
             continue  # of a sharded parameter this rank may hold nothing
         never = [
-            index
-            for index in _zero(gradients)
-            if silence.zero.get(id(gradients.tensors[index]), 0) >= PATIENCE
+            index for index in _zero(gradients) if silence.zero.get(id(gradients.tensors[index]), 0) >= LEAST
         ]
         if not never or any(norm is not None and 0.0 < norm < UNDERFLOW for norm in gradients.norms):
             continue
@@ -49,7 +47,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 def check_flight(flight: Flight) -> Iterator[Suspicion]:
     """The steps of a copy of the model; one that has nothing to learn any more gets zeros."""
     learns = flight.overfitting is not None and flight.overfitting.lowest > flight.overfitting.floor
-    never = [weight for weight in flight.unmoved if weight.steps >= PATIENCE]
+    never = [weight for weight in flight.unmoved if weight.steps >= LEAST]
     if never and learns:
         last = never[-1]  # the one nearest to the loss
         evidence = {"steps with a zero gradient": last.steps, "parameters without another": len(never)}
@@ -65,9 +63,9 @@ def _is_cut_off(gradients: Gradients) -> bool:
     """Whether no parameter ever had a gradient other than zero while the loss took several values, none of them zero."""
     silence = gradients.optimizer.history.silence
     losses = gradients.optimizer.history.losses
-    if losses.count < PATIENCE or losses.lowest == losses.highest or losses.lowest <= 0.0 <= losses.highest:
+    if losses.count < LEAST or losses.lowest == losses.highest or losses.lowest <= 0.0 <= losses.highest:
         return False
-    always = [silence.zero.get(id(tensor), 0) >= PATIENCE for tensor in gradients.tensors if tensor.numel()]
+    always = [silence.zero.get(id(tensor), 0) >= LEAST for tensor in gradients.tensors if tensor.numel()]
     return bool(always) and all(always) and not gradients.sharded
 
 

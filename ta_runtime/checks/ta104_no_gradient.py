@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Gradients, Suspicion
 
-PATIENCE = 3
+LEAST = 3
 """Steps without any: some code steps once without, to allocate the optimizer's state or to quiet a scheduler."""
 
 
@@ -12,7 +12,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if not gradients.present or any(gradients.present):
         return
     without = gradients.optimizer.history.silence.without_gradients
-    if without >= PATIENCE - 1 and any(tensor.numel() for tensor in gradients.tensors):  # not an empty shard
+    if without >= LEAST - 1 and any(tensor.numel() for tensor in gradients.tensors):  # not an empty shard
         message = "no parameter of this optimizer ever gets a gradient: give it those of the model that the loss uses"
         evidence = {
             "parameters": len(gradients.tensors),

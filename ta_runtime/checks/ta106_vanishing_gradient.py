@@ -16,6 +16,7 @@ WEIGHTS = 8
 """Fewer are not deep."""
 SAMPLES = 4
 """Samples, of every tenth step, that must all show it: a zero-initialised head delays the layers before it."""
+LEAST = (SAMPLES - 1) * SAMPLED_EVERY + 1
 
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:

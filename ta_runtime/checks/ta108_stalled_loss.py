@@ -7,7 +7,7 @@ from statistics import median
 from ta_runtime.facts import Gradients, Loss, Step, Suspicion
 from ta_runtime.probes.places import Place
 
-CONSTANT = 20
+LEAST = 20
 """Steps with the very same loss, bit for bit."""
 GUESSING = 0.99
 """Of the logarithm of the number of classes, the loss of a uniform guess."""
@@ -15,7 +15,7 @@ GUESSING = 0.99
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     losses = gradients.optimizer.history.losses
-    if losses.count < CONSTANT or losses.lowest != losses.highest or gradients.loss != losses.lowest:
+    if losses.count < LEAST or losses.lowest != losses.highest or gradients.loss != losses.lowest:
         return
     if losses.lowest and not gradients.skipped and gradients.total is not None:
         message = "the loss is the same at every step, so nothing is learned: look for what makes the gradients zero"

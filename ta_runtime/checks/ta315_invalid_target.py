@@ -1,11 +1,17 @@
-"""TA315: targets are invalid for the loss: a missing class, one-hot rows of integers, or no probability."""
+"""TA315: targets are invalid for the loss: a missing class, one-hot rows of integers, or no probability; or all are one."""
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loss, Step, Suspicion
+from ta_runtime.facts import Flight, Loader, Loss, Run, Step, Suspicion
 
 TOLERANCE = 0.01
 """How far from 0 to 1 a probability may be by rounding: the next bfloat16 above 1 is 1.0078."""
+SAMPLES = 64
+"""Labels that say which classes the training has."""
+EXPECTED = 10.0
+"""Samples of a class that the training should have by its share of the evaluation: by chance it then has none with
+probability 5e-5."""
+_SHOWN = 10
 _CLASSES = ("cross_entropy", "nll_loss")
 _PROBABILITIES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 
@@ -26,6 +32,39 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             if loss.target.minimum is not None and loss.target.maximum is not None:
                 evidence |= {"minimum": loss.target.minimum, "maximum": loss.target.maximum}
             yield Suspicion(loss.place, message, evidence)
+
+
+def check_progress(run: Run) -> Iterator[Suspicion]:
+    held_out = [loader for loader in run.loaders if loader.evaluates]
+    for loader in run.loaders:
+        count = loader.seen.labels.total()
+        if not loader.trained or not loader.seen.ended or count < SAMPLES or len(loader.seen.labels) == 1:
+            continue  # that all are one, the loss says
+        for other in held_out:
+            if lacking := sorted(_lacking(loader, other)):
+                message = (
+                    "training has no sample of some classes of the evaluation: check the labels and the split"
+                )
+                evidence: dict[str, float | int | str] = {
+                    "classes": ", ".join(map(str, lacking[:_SHOWN])),
+                    "training samples": count,
+                }
+                yield Suspicion(loader.place, message, evidence, related=((other.place, "the evaluation"),))
+                break
+
+
+def check_flight(flight: Flight) -> Iterator[Suspicion]:
+    for one in flight.one_target:
+        message = f"every target of `{one.function}` is the same class: check how the labels are read"
+        yield Suspicion(one.place, message, {"class": one.target, "targets": one.count})
+
+
+def _lacking(loader: Loader, other: Loader) -> Iterator[int]:
+    """The classes that one loader lacks, though by their share of another it should have some."""
+    own, others = loader.seen.labels, other.seen.labels
+    for label, count in others.items():
+        if label not in own and count * own.total() >= EXPECTED * others.total():
+            yield label
 
 
 def _wrong_classes(loss: Loss) -> str | None:

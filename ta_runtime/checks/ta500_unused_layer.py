@@ -10,7 +10,7 @@ from ta_runtime.facts import Model, Run, Step, Suspicion
 from ta_runtime.facts.history import History, Unrun
 from ta_runtime.probes.places import Place
 
-STEPS = 10
+LEAST = 10
 """Steps of the optimizer without a gradient, at the end of the run: a block that is left out half of the time is then
 never run with probability 0.001."""
 CHOSEN_STEPS = 100
@@ -31,13 +31,17 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     history = step.history
     forwards = [forward for forward in step.training_forwards if forward.complete and forward.calls]
     ran = history.called.union(*({id(call.module) for call in forward.calls} for forward in forwards))
-    for forward in forwards:
-        history.unrun[id(forward.model.module)] = list(_unrun(forward.model, ran, missing))
+    models = {id(forward.model.module): forward.model for forward in forwards}
+    if not missing <= {id(parameter.tensor) for model in models.values() for parameter in model.parameters}:
+        wholes = [whole for model in models.values() for whole in model.wholes]
+        models |= {id(whole.module): whole for whole in wholes}
+    for key, model in models.items():
+        history.unrun[key] = list(_unrun(model, ran, missing))
     yield from _unused(history, EARLY_STEPS)
 
 
 def check_run(run: Run) -> Iterator[Suspicion]:
-    yield from _unused(run.history, STEPS)
+    yield from _unused(run.history, LEAST)
 
 
 def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> Iterator[Unrun]:

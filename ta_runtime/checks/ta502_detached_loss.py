@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Reach, Refutation, Run, Said, Sight, Suspicion
 
-STEPS = 10
+LEAST = 10
 """Steps of the optimizer without a gradient, at the end of the run: a part that is left out half of the time is then never
 in the loss with probability 0.001."""
 EARLY_STEPS = 1000
@@ -29,7 +29,7 @@ def check_progress(run: Run) -> Iterator[Said]:
 def starved(run: Run, reach: Reach, message: str) -> Iterator[Suspicion]:
     """The finding about a model that got no gradient in so many steps of its optimizer."""
     steps = run.steps_without_gradient(reach.parameters)
-    if not reach.reached and steps >= (STEPS if run.over else EARLY_STEPS):
+    if not reach.reached and steps >= (LEAST if run.over else EARLY_STEPS):
         evidence = {"steps": steps, "parameters": len(reach.parameters), "parameters with a gradient": 0}
         yield Suspicion(
             reach.place,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Gradients, Refutation, Said, Suspicion, Unobserved
 
-WARM_UP = 50
+LEAST = 50
 """Steps before a run's own norms say what is usual."""
 LARGE = 10.0
 """Factor above the usual norm, and above all norms before: limits are usually set at a few times the usual norm."""
@@ -25,8 +25,8 @@ def check_gradients(gradients: Gradients) -> Iterator[Said]:
         return
     if gradients.before_clipping is not None:
         return
-    if usual.count < WARM_UP:
-        yield Unobserved(gradients.place, f"fewer than {WARM_UP} steps, which say what norm is usual")
+    if usual.count < LEAST:
+        yield Unobserved(gradients.place, f"fewer than {LEAST} steps, which say what norm is usual")
         return
     middle, spread = usual.usual
     logarithm = math.log(norm)

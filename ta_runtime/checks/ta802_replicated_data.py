@@ -6,7 +6,7 @@ from ta_runtime.facts import Drawn, Refutation, Run, Said, Suspicion
 
 SHARE = 0.5
 """Of a rank's samples. Ranks that split the data share none, except for a few that pad the last batch."""
-LEAST = 8
+SAMPLES = 8
 """Samples to compare."""
 DISTINCT = 0.9
 """Of the samples of one rank among themselves: where samples are often equal, ranks may have equal ones as well."""
@@ -35,4 +35,4 @@ def check_run(run: Run) -> Iterator[Said]:
 
 
 def _tells(drawn: Drawn) -> bool:
-    return drawn.count >= LEAST and len(drawn.hashes) >= DISTINCT * drawn.count
+    return drawn.count >= SAMPLES and len(drawn.hashes) >= DISTINCT * drawn.count

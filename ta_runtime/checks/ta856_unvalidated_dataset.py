@@ -11,13 +11,13 @@ REPEATED = 0.01
 
 def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
-        place = of_class(loader.dataset) if loader.dataset is not None else None
+        place = (of_class(loader.dataset) if loader.dataset is not None else None) or loader.place
         seen = loader.seen
-        if place is None or not loader.trained or not seen.count or loader.iterable:
+        if not loader.trained or not seen.count or loader.iterable:
             continue
         repeated = seen.repeated if loader.once else 0
         numbers = {"samples": seen.count, "with missing values": seen.missing, "repeated": repeated}
-        related = ((loader.place, "the loader"),)
+        related = ((loader.place, "the loader"),) if place is not loader.place else ()
         if seen.missing:
             yield Suspicion(
                 place,

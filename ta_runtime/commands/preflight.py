@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ta_runtime.reports import ReportFile
 
     page = ReportFile(arguments.page, "html") if arguments.page is not None else None
-    settings = auditing.settings(arguments, every_n_steps=1, live=False)
+    settings = auditing.settings(arguments, every_n_steps=1, live=False, looks_at_data=True)
     with auditing.own_stdout(arguments, sys.stdout) as stream:
         audit = auditing.made(arguments, settings, program.path)
         flight = Preflight(audit, lambda briefing: None, stops=True, progress=progress)

@@ -141,13 +141,13 @@ _TEXTS = {
 }
 
 _SHAPES = {
-    "batch": "The batches are of different sizes: another batch size, a last batch that is dropped or not, or another padding.",
-    "parameter": "The models are built otherwise: another size of this layer.",
-    "buffer": "The models are built otherwise: another size of this buffer.",
-    "activation": "This layer has another output although its inputs begin alike: another configuration of it or of what is before it.",
-    "loss": "The loss is reduced otherwise: one is a scalar, or of another shape.",
-    "gradient": "The gradients are laid out otherwise, as in shards.",
-    "optimizer": "The optimizer keeps another kind of state, such as factored or sharded moments.",
+    "batch": "The batches have different sizes: compare the batch size, `drop_last` and the padding.",
+    "parameter": "The models differ: this layer has another size.",
+    "buffer": "The models differ: this buffer has another size.",
+    "activation": "The output of this layer has another shape: the layer, or a layer before it, is configured differently.",
+    "loss": "The loss has another shape: the two runs use different values of `reduction`.",
+    "gradient": "The gradients have another shape, for example because one run shards them.",
+    "optimizer": "The optimizer keeps another kind of state, for example factored or sharded moments.",
 }
 
 
@@ -155,23 +155,23 @@ def _setting(kind: str, name: str, step: int, seen: Seen) -> str:
     known = effect(kind, name)
     what = f": {known}" if known else ""
     if seen.across_ranks:
-        return f"The ranks run under different settings{what}. All of them should have the same."
+        return f"The ranks have different settings{what}. Give all ranks the same."
     when = (
-        "The runs were not started alike"
+        "The runs were started with different settings"
         if step < 0
         else f"From step {step} on the runs are configured differently"
     )
     if seen.harmless:
-        return f"{when}{what}. It changed none of the numbers that were recorded."
-    return f"{when}{what}. Set it alike in both, and compare again: what differs later may follow from it."
+        return f"{when}{what}. All recorded numbers are the same anyway."
+    return f"{when}{what}. Use the same value in both runs and compare again: later differences may come from it."
 
 
 def _dtype(kind: str, case: _Case) -> str:
     a, b = case.a["dtype"], case.b["dtype"]
     if kind == "activation":
-        return f"The layer computes in {a} in A and in {b} in B: autocast is on in one alone or of another dtype, or something is cast."
+        return f"The layer computes in {a} in A and in {b} in B: autocast is on in only one run, uses another dtype, or a tensor is cast."
     if kind == "batch":
-        return f"The data are loaded as {a} in A and as {b} in B: a transform or a collate function differs."
+        return f"The data is loaded as {a} in A and as {b} in B: a transform or a collate function differs."
     return f"It is {a} in A and {b} in B: a cast such as `.half()` or `.to(dtype)`, another default dtype, or another precision setting."
 
 
@@ -180,22 +180,22 @@ def _before_training(case: _Case) -> str:
     if case.seen.previous is not None or not case.seen.idle:
         return ""
     names = " and ".join(case.seen.idle)
-    return f" The random generators of {names} differ as well: if they are used before the first step, seed them."
+    return f" The random generators of {names} differ too: seed them if the script draws from them before the first step."
 
 
 def _rng(case: _Case) -> str:
     alone = "" if case.seen.differing == case.seen.compared else (
         f" Of {case.seen.compared} random generators {case.seen.differing} differ{'s' * (case.seen.differing == 1)}: the others"
-        " are seeded, and used, alike."
+        " are equal."
     )  # fmt: skip
     if case.seen.previous is None:
         return (
-            "The random generators differ when the first batch comes: the runs are seeded differently or not at all, or one drew"
-            f" more random numbers while it was set up. Seed python, numpy and torch alike.{alone}"
+            "The random generators differ at the first batch: the runs have different seeds or none, or one run drew"
+            f" more random numbers during setup. Seed Python, NumPy and torch with the same seed in both runs.{alone}"
         )
     return (
-        f"One run drew more random numbers than the other {case.since}, though what was recorded of it is equal: dropout,"
-        f" augmentation or sampling in one alone, or an evaluation between steps.{alone}"
+        f"One run drew more random numbers than the other {case.since}, although all recorded tensors are equal: only one run uses dropout,"
+        f" augmentation or sampling there, or evaluates between steps.{alone}"
     )
 
 
@@ -210,74 +210,72 @@ def _data(case: _Case) -> str:
         step, rank = seen.elsewhere
         where = f"step {step}" if rank == case.a["rank"] else f"step {step} on rank {rank}"
         return (
-            f"The same data come in another order{rng}: B has this batch at {where}. Look at the sampler and its generator,"
-            " shuffling, the number of workers, and the order in which files are listed."
+            f"The data comes in another order{rng}: B has this batch at {where}. Compare the sampler and its generator,"
+            " `shuffle`, `num_workers`, and the order in which files are listed."
         )
     if size is not None and size.reordered:
-        return f"The batch holds the same elements in another order{rng}: its samples are collated or listed in another order."
+        return f"The batch has the same samples in another order{rng}: compare the collate function and the order of files."
     if size is not None and size.rows is not None and size.rows[0] < size.rows[1]:
         count, rows = size.rows
         samples = f"{count} of {rows} samples differ" if count > 1 else f"1 of {rows} samples differs"
         return (
-            f"{samples}{rng}: the order of the data is the same, but not what is in them. Files or labels were changed, or a"
-            " transform draws random numbers from a generator that is not seeded."
+            f"{samples}{rng}: the samples come in the same order, but their content differs. Files or labels were changed, or a"
+            " transform draws random numbers from a generator without a seed."
         )
     if size is not None and size.blocks is not None and 0 < size.blocks[0] <= size.blocks[1] // 4:
         return (
-            f"A part of the batch differs{rng}: the order of the data is the same, but not what is in them. Files were changed,"
-            " or a transform draws random numbers from a generator that is not seeded."
+            f"A part of the batch differs{rng}: the samples come in the same order, but their content differs. Files were changed,"
+            " or a transform draws random numbers from a generator without a seed."
         )
     return (
-        f"Other data{rng}: another order of the samples (a sampler with a generator of its own, the number of workers, the"
-        " order in which files are listed), other random transforms in the workers, or another data set."
+        f"The batches hold different data{rng}: the samples come in another order (compare the sampler's generator, `num_workers`"
+        " and the order of files), workers apply other random transforms, or the data set differs."
     )
 
 
 def _parameter(case: _Case) -> str:
     share = _share(case, "parameter")
     if case.seen.previous is None:
-        rng = " though the random generators are equal now" if "rng" in case.seen.equal else ""
+        rng = " although the random generators are equal now" if "rng" in case.seen.equal else ""
         if case.rounded:
-            return f"The weights differ {case.since}{rng}, by rounding: they were computed or cast otherwise.{share}"
+            return f"The weights differ {case.since}{rng}, by rounding only: they were computed or cast in different ways.{share}"
         return (
-            f"The weights differ {case.since}{rng}: another initialisation, another order in which layers are made,"
-            f" or another checkpoint that was loaded.{share}{_before_training(case)}"
+            f"The weights differ {case.since}{rng}: the runs use another initialisation, build their layers in another order,"
+            f" or load another checkpoint.{share}{_before_training(case)}"
         )
     if case.rounded and case.size is not None and case.seen.differing > 1:
         return (
-            f"Equal gradients and optimizer state gave other weights {case.since}, by rounding: another implementation of"
-            f" the optimizer (`foreach`, `fused`), or device.{share}"
+            f"Gradients and optimizer state are equal, but the weights differ {case.since} by rounding: the runs use another"
+            f" implementation of the optimizer (`foreach`, `fused`) or another device.{share}"
             if not case.gap
-            else f"The weights came apart {case.since}, which were not recorded, by rounding.{share}"
+            else f"The weights began to differ by rounding {case.since}, which were not recorded.{share}"
         )
     if case.partly:
         return (
-            f"Only some of its elements differ, which an optimizer's step would all change: it was written {case.since}, outside"
-            f" of the step, or its gradients are sparse.{share}"
+            f"Only some elements differ, but an optimizer step changes all: code outside of the optimizer wrote to it"
+            f" {case.since}, or its gradients are sparse.{share}"
         )
     if case.gap:
-        return f"The weights came apart {case.since}, of which not all were recorded.{share}"
+        return f"The weights began to differ {case.since}, of which not all were recorded.{share}"
     return (
-        f"The weights came apart {case.since} after all that was recorded of it was equal: in the optimizer's step (learning"
-        f" rate, weight decay), or they were written outside of it (clipping, averaging, a checkpoint, an edit).{share}"
+        f"The weights began to differ {case.since}, although all that was recorded before is equal: the optimizer steps differ (learning"
+        f" rate, weight decay), or other code writes to the weights (clipping, averaging, a checkpoint).{share}"
     )
 
 
 def _buffer(case: _Case) -> str:
     if case.name.endswith("num_batches_tracked"):
-        return f"The runs made different numbers of forward passes in training mode {case.since}."
+        return f"The runs made a different number of forward passes in training mode {case.since}."
     if case.name.endswith(("running_mean", "running_var")):
         if case.partly:
-            return f"Only some of its elements differ, which a forward pass would all change: it was written {case.since}."
+            return f"Only some elements differ, but a forward pass changes all: other code wrote to it {case.since}."
         return (
-            f"Batch normalisation took up other statistics {case.since}: it was in evaluation mode in one run, its momentum"
-            " differs, or it saw a batch that was not recorded, such as one of an evaluation."
+            f"Batch norm has other running statistics {case.since}: one run had it in `eval()` mode, its `momentum`"
+            " differs, or it saw a batch that was not recorded, for example of an evaluation."
         )
     if case.seen.previous is None:
-        return (
-            f"The buffer differs {case.since}: it is made otherwise, or was loaded from another checkpoint."
-        )
-    return f"The buffer was written otherwise {case.since}, though the parameters are equal."
+        return f"The buffer differs {case.since}: it is initialised differently, or comes from another checkpoint."
+    return f"The buffer was updated differently {case.since}, although the parameters are equal."
 
 
 def _activation(case: _Case) -> str:
@@ -289,31 +287,29 @@ def _activation(case: _Case) -> str:
     where = f"`{case.name}` is the first layer whose output differs, {inputs}"
     if case.rounded:
         return (
-            f"{where}, by rounding: a kernel that adds up in another order each time, another number of threads, or another"
-            " device. `torch.use_deterministic_algorithms(True)` names kernels that do."
+            f"{where}, by rounding only: a kernel sums in another order each time, or the runs use another number of threads or"
+            " another device. `torch.use_deterministic_algorithms(True)` names such kernels."
         )
     if case.size is not None and case.size.zeros is not None and "ReLU" not in case.seen.module:
         a, b = case.size.zeros
         if min(a, b) < 0.01 and max(a, b) > 0.05:
             one, other = ("A", "B") if a > b else ("B", "A")
-            return (
-                f"{where}: {one} has zeros where {other} has none, as by dropout that is on in {one} alone."
-            )
+            return f"{where}: {one} has zeros where {other} has none: probably dropout is on only in {one}."
         if abs(a - b) > 0.02 and case.size.non_finite == 0:
-            return f"{where}: {a:.0%} of it are zeros in A, {b:.0%} in B, as by another dropout probability."
+            return f"{where}: {a:.0%} of the values are zero in A, {b:.0%} in B: probably the dropout probability differs."
     if case.factor is not None:
-        return f"{where}: {case.factor}, so that a scale differs."
+        return f"{where}: {case.factor}. Compare the scale of its inputs and options."
     kind = case.seen.module.partition("(")[0]
     if kind.startswith(("BatchNorm", "SyncBatchNorm", "InstanceNorm")):
         return (
             f"{where}: it is a {kind}, which in evaluation mode uses its running statistics, and in training mode those of the"
-            " batch. It is in another mode in one run (`train()`, `eval()`), or normalises otherwise."
+            " batch. The runs have it in different modes (`train()`, `eval()`), or with other options."
         )
     if "Dropout" in kind:
-        return f"{where}: it is a {kind}, whose mask was drawn otherwise, or which is in another mode in one run."
+        return f"{where}: it is a {kind}, which drew another mask, or is in another mode in one run."
     what = f" ({case.seen.module})" if kind else ""
     between = (
-        f", or what is computed between `{case.seen.last}` and it, such as dropout by a function"
+        f", or the code between `{case.seen.last}` and it does, for example `F.dropout`"
         if case.seen.last
         else ""
     )
@@ -330,10 +326,10 @@ def _loss(case: _Case) -> str:
         else "The loss differs"
     )
     if case.rounded:
-        return f"{known}, by rounding: it is added up in another order, or in another precision."
+        return f"{known}, by rounding only: it is summed in another order or precision."
     if case.factor is not None:
-        return f"{known}, and {case.factor}: another reduction (`mean`, `sum`), weight, or number of accumulated batches."
-    return f"{known}: another loss function, or other weights, smoothing, ignored index or targets of it."
+        return f"{known}, and {case.factor}: compare `reduction` (`mean`, `sum`), loss weights, and the number of accumulated batches."
+    return f"{known}: compare the loss function, its weights, `label_smoothing`, `ignore_index` and targets."
 
 
 def _gradient(case: _Case) -> str:
@@ -343,13 +339,13 @@ def _gradient(case: _Case) -> str:
     share = _share(case, "gradient")
     if case.rounded:
         return (
-            f"{known}, by rounding: the same terms are added up in another order, in a kernel that is not deterministic, in"
-            f" the accumulation of micro-batches, or in the reduction over ranks.{share}"
+            f"{known}, by rounding only: the same terms are summed in another order, by a nondeterministic kernel, by gradient"
+            f" accumulation, or by the reduction over ranks.{share}"
         )
     if case.factor is not None:
-        return f"{known}, and {case.factor}: the loss is scaled or divided otherwise, or gradients are clipped in one run.{share}"
+        return f"{known}, and {case.factor}: the loss is scaled or divided differently, or only one run clips its gradients.{share}"
     return (
-        f"{known}: the backward pass differs, as by a hook, a tensor that is detached, gradients that were not cleared, or"
+        f"{known}: the backward pass differs. Look for a hook, a detached tensor, gradients that were not cleared, or"
         f" clipping.{share}"
     )
 
@@ -357,14 +353,14 @@ def _gradient(case: _Case) -> str:
 def _optimizer(case: _Case) -> str:
     if case.a["dtype"] is None:
         known = effect("configuration", case.name)
-        return f"The optimizer is configured otherwise{f': {known}' if known else ''}, by its arguments or by a scheduler."
+        return f"The optimizer is configured differently{f': {known}' if known else ''}, by its arguments or by a scheduler."
     if case.seen.previous is None:
-        return "The state of the optimizer differs at the first step: it was loaded from another checkpoint, or is kept otherwise."
+        return "The state of the optimizer differs at the first step: it was loaded from another checkpoint, or the optimizers differ."
     scaled = f" {case.factor}: another coefficient, such as `betas` or `momentum`." if case.factor else ""
     if case.rounded:
-        return f"The optimizer's state differs by rounding {case.since}: another implementation of it (`foreach`, `fused`)."
+        return f"The optimizer state differs by rounding {case.since}: the runs use another implementation (`foreach`, `fused`)."
     return (
-        f"Equal gradients and weights, but another state of the optimizer {case.since}: it was loaded, reset or edited, or"
+        f"Gradients and weights are equal, but the optimizer state differs {case.since}: it was loaded, reset or edited, or"
         f" has other coefficients.{scaled}"
     )
 
@@ -372,17 +368,17 @@ def _optimizer(case: _Case) -> str:
 def _across(kind: str, case: _Case) -> str:
     if kind == "gradient":
         return (
-            "Gradients are not the same on all ranks after the reduction: a parameter is outside of the wrapper, an"
-            " accumulation (`no_sync`) was not ended, or a rank stepped on its own."
+            "Gradients differ between ranks after the reduction: a parameter is outside of the DDP wrapper, a"
+            " `no_sync` block was not left, or a rank stepped on its own."
         )
     if case.seen.previous is None:
         return (
-            f"The ranks begin with different {_PLURALS[kind]}: they were initialised after different seeds and not sent from"
-            " one rank, as DDP does at construction, or written after that."
+            f"The ranks begin with different {_PLURALS[kind]}: they were initialised with different seeds and never broadcast from"
+            " one rank, as DDP does when it is built, or were written after that."
         )
     return (
-        f"The replicas came apart {case.since}: a rank stepped without the reduction of its gradients, or skipped a step, or"
-        f" its {_PLURALS[kind]} were written on that rank alone."
+        f"The replicas began to differ {case.since}: a rank stepped without reducing its gradients, or skipped a step, or"
+        f" only that rank wrote to its {_PLURALS[kind]}."
     )
 
 

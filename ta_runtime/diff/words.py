@@ -90,7 +90,7 @@ def sizes(size: Size) -> Iterator[str]:
         of = (
             f"of {size.elements} elements"
             if size.complete
-            else f"of the {size.kept} elements that are kept, of {size.elements}"
+            else f"of the {size.kept} recorded elements (of {size.elements} in all)"
         )
         yield f"{size.differing} {of} differ{'s' if size.differing == 1 else ''}"
     if size.largest:
@@ -100,13 +100,13 @@ def sizes(size: Size) -> Iterator[str]:
         else:
             yield f"by up to {size.largest:.6g}"
         if size.relative is not None:
-            yield f"relative norm of the difference {size.relative:.3g}"
+            yield f"relative difference (L2) {size.relative:.3g}"
     elif size.kept and not size.complete:
-        yield f"the {size.kept} elements that are kept, of {size.elements}, are equal"
+        yield f"the {size.kept} of {size.elements} elements that were recorded are equal"
     if size.non_finite:
-        yield f"{size.non_finite} finite in one run alone"
+        yield f"{size.non_finite} values are finite in only one of the runs"
     if not size.complete and (bound := size.at_least):
-        yield f"by the norms of all, the relative norm of the difference is at least {bound:.3g}"
+        yield f"judging by the norms of the whole tensors, the relative difference (L2) is at least {bound:.3g}"
     if size.blocks is not None and size.blocks[1] > 1:
         yield f"{size.blocks[0]} of {size.blocks[1]} blocks differ{'s' if size.blocks[0] == 1 else ''}"
     if size.places and size.differing < size.elements:
@@ -129,7 +129,7 @@ def first(comparison: Comparison, found: Divergence) -> Iterator[tuple[str, str]
     later = [f"{of_kind(c.differing, c.kind)} of {c.compared:,} from step {c.step}" for c in comparison.later]
     yield (
         "differs later",
-        f"{', '.join(later)}: consequences, as far as this tells" if later else "nothing else",
+        f"{', '.join(later)} (these probably follow from the first difference)" if later else "nothing else",
     )
     if closer := _closer(comparison, found):
         yield "look closer", closer

@@ -15,7 +15,7 @@ from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
-from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, Overfitting, Unmoved
+from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, OneTarget, Overfitting, Unmoved
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
@@ -136,6 +136,7 @@ __all__ = [
     "Model",
     "Normalisation",
     "ObservedAction",
+    "OneTarget",
     "Optimizer",
     "Overfitting",
     "Overlap",

@@ -48,6 +48,16 @@ class FirstLoss:
 
 
 @dataclass(frozen=True, slots=True)
+class OneTarget:
+    """A loss by classes whose targets are all of one class: in all of the training data, or all tokens of the first batch."""
+
+    place: "Place"
+    function: str
+    target: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unmoved:
     """A weight whose gradient was exactly zero in each step that a copy of the model was trained."""
 
@@ -64,3 +74,4 @@ class Flight:
     overfitting: Overfitting | None = None
     first_losses: tuple[FirstLoss, ...] = ()
     unmoved: tuple[Unmoved, ...] = ()
+    one_target: tuple[OneTarget, ...] = ()

@@ -82,6 +82,12 @@ class Model:
                 yield self.names.layer(self.module, name, module)
 
     @property
+    def wholes(self) -> Iterator["Model"]:
+        """The models that this one is a part of, and that were never called themselves."""
+        for module in self.names.around(self.module):
+            yield Model(module, self.place, self.names, self.machine)
+
+    @property
     def parameters(self) -> Iterator[Parameter]:
         """Every parameter, once. A lazy one has no shape yet: `nn.parameter.is_lazy`."""
         for name, tensor in self.module.named_parameters():

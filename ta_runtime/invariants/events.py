@@ -5,6 +5,7 @@ and what does not fit into memory goes to a temporary folder.
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -64,9 +65,10 @@ class Events:
             self._folder.cleanup()
             raise UsageError(f"--memory {memory}: {oneline(error)}; write it as 4GB") from error
         try:
-            self._database.execute(
-                f"create view events as {' union all '.join(map(self._scan, range(len(traces)), traces))}"
-            )
+            with self._reading():
+                self._database.execute(
+                    f"create view events as {' union all '.join(map(self._scan, range(len(traces)), traces))}"
+                )
         except BaseException:
             self.close()
             raise
@@ -92,13 +94,30 @@ class Events:
 
     def rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         """The rows of an answer, which is small where a query groups."""
-        answer = self._database.cursor().execute(query)
-        while rows := answer.fetchmany(ROWS):
+        with self._reading():
+            answer = self._database.cursor().execute(query)
+            rows = answer.fetchmany(ROWS)
+        while rows:
             yield from rows
+            with self._reading():
+                rows = answer.fetchmany(ROWS)
 
     def keep(self, table: str, query: str) -> None:
         """Keep an answer as a table, for templates that ask further; once, however often it is said."""
-        self._database.execute(f"create table if not exists {table} as {query}")
+        with self._reading():
+            self._database.execute(f"create table if not exists {table} as {query}")
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What DuckDB cannot read is a damaged file, if there is one: it does not say which, and looks at no checksum."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error:
+            for trace in self.traces:
+                trace.verify("events")
+            raise
 
     def _scan(self, number: int, trace: "Run") -> str:
         parts = trace.parts("events")

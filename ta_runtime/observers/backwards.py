@@ -57,7 +57,7 @@ class Backwards(Listener):
         if not self._session.looks_at(window):
             return
         unscaled = scaled[1] if scaled is not None and scaled[0]() is loss else loss
-        if len(window.losses) < _MOST and _readable(unscaled):
+        if len(window.losses) < _MOST and readable(unscaled):
             # The last one is held with its graph until the step, as the training code itself does: taking it off
             # would be one operation more. Of accumulated micro-batches the others are held without.
             window.losses = [loss.detach() for loss in window.losses]
@@ -86,7 +86,7 @@ class Backwards(Listener):
             self._scaled = (weakref.ref(result), outputs)
 
 
-def _readable(loss: Tensor) -> bool:
+def readable(loss: Tensor) -> bool:
     """Whether it is one number; a subclass may do anything when asked."""
     if type(loss) not in (Tensor, DTensor):
         return False

@@ -88,6 +88,8 @@ class LoaderObserver(Listener):
         self._restarts: dict[
             int, int
         ] = {}  # passes in a row that were left after a batch, by the id of the facts
+        self.counts_labels = False
+        """Whether the labels of every loader are counted, as before a run: in it that would cost each batch."""
         self.found: list[Loader] = []
         """The loaders that were iterated, in order of first use."""
 
@@ -230,7 +232,7 @@ class LoaderObserver(Listener):
             del window.step.batches[:-8]
         batch_of = [tensor for _, tensor in found if _hashable(tensor)]
         self._session.tell("handed_out", loader, batch_of)
-        if self._session.wants_digests:
+        if self._session.wants_digests or self.counts_labels:
             data = [_bytes(tensor) for tensor in batch_of]
             self._hash(taken, batch_of, data)
             self._look(taken, batch_of, data)
@@ -257,7 +259,7 @@ class LoaderObserver(Listener):
             return
         if "TA320" in rules:
             samples.tell_apart(loader.told, found, data)
-        if "TA314" in rules and loader.sampler == "SequentialSampler":
+        if self.counts_labels or ("TA314" in rules and loader.sampler == "SequentialSampler"):
             samples.label(loader.seen, found)
         shared = "TA308" in rules and loader.iterable and (loader.workers or 0) > 1
         if shared or "TA856" in rules:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ from ta_runtime.measure.norms import row_norms
 from ta_runtime.observers import filters, states
 from ta_runtime.probes.listener import Listener
 from ta_runtime.probes.patching import Call, End
-from ta_runtime.probes.places import NOWHERE, here
+from ta_runtime.probes.places import NOWHERE, Place, here
 from ta_runtime.probes.registers import BUILT
 from ta_runtime.probes.steps import StepCall
 
@@ -122,12 +122,29 @@ class Optimizers(Listener):
 
     # -- gradients --------------------------------------------------------------------------------------------
 
+    def stepped_by_hand(
+        self,
+        stand_in: torch.optim.Optimizer,
+        place: Place,
+        gradients: Sequence[Tensor | None] | None,
+        window: "Window",
+    ) -> None:
+        """A backward pass ends a step without an optimizer. `gradients` are those that no parameter holds."""
+        self.place = place
+        if self._session.looks_at(window):
+            self._measure(stand_in, window, gradients)
+
     @torch.no_grad()
-    def _measure(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+    def _measure(
+        self,
+        optimizer: torch.optim.Optimizer,
+        window: "Window",
+        given: Sequence[Tensor | None] | None = None,
+    ) -> None:
         audited = window.step is not None
         parameters = chain.from_iterable(map(_PARAMETERS, optimizer.param_groups))
         tensors = list(filter(_LEARNS, parameters))
-        gradients = list(map(_GRADIENT, tensors))
+        gradients: list[Any] = list(map(_GRADIENT, tensors)) if given is None else list(given)
         indices: Sequence[int] = range(len(tensors))
         plain = (
             set(map(type, gradients)) == _PLAIN

@@ -4,12 +4,12 @@ Nodes are marked in their `metadata`, a dictionary that torch keeps with each: i
 but the number of a step.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.autograd.function import BackwardCFunction
 
 MOST = 20_000
@@ -86,3 +86,18 @@ def walk(
             seen.update(stack)
     found.opaque |= bool(stack)
     return found
+
+
+def leaves(tensor: Tensor) -> Iterator[Tensor]:
+    """What a backward pass from here brings a gradient to: each once, in the order of the graph."""
+    if tensor.grad_fn is None:
+        return
+    stack, seen = [tensor.grad_fn], {tensor.grad_fn}
+    while stack and len(seen) < MOST:
+        node: Any = stack.pop()
+        if type(node).__name__ == _LEAF:
+            yield node.variable
+        for above, _ in node.next_functions:
+            if above is not None and above not in seen:
+                seen.add(above)
+                stack.append(above)

@@ -18,7 +18,7 @@ from ta_lint.core.errors import oneline
 from ta_lint.core.terminal import wants_color
 from ta_runtime import ranks
 from ta_runtime.audit.audit import Audit
-from ta_runtime.facts import FirstLoss, Flight, Mixing, Unmoved
+from ta_runtime.facts import FirstLoss, Flight, Mixing, OneTarget, Unmoved
 from ta_runtime.facts.history import History
 from ta_runtime.faults import Shield, keep
 from ta_runtime.measure.tree import tensors
@@ -37,6 +37,8 @@ IN_A_ROW = 3
 _INPUTS = 8
 """Tensors of a call that are shown."""
 _BY_CLASS = ("cross_entropy", "nll_loss")
+_ENOUGH = 64
+"""Targets that are not all of one class by chance."""
 
 
 class PreflightOver(SystemExit):
@@ -197,7 +199,13 @@ class Preflight:
             self._progress("training a copy on one batch")
             trained = self._overfit(replay, optimizer)
         unmoved = () if trained is None else tuple(self._unmoved(replay, trained))
-        flight = Flight(mixing, None if trained is None else trained.overfitting, first_losses, unmoved)
+        flight = Flight(
+            mixing,
+            None if trained is None else trained.overfitting,
+            first_losses,
+            unmoved,
+            tuple(_one_target(first, told)),
+        )
         told.tried += words.tried(flight)
         self._audit.session.ask("flight", flight)
 
@@ -263,6 +271,24 @@ def _first_losses(first: FirstStep, aims: list[Aim]) -> Iterator[FirstLoss]:
             and len(first.losses) == 1
         ):
             yield FirstLoss(loss.place, loss.name, aim.value, aim.chance)
+
+
+def _one_target(first: FirstStep, told: Briefing) -> Iterator[OneTarget]:
+    """Targets of one class alone. A batch of samples may have them by chance, so all of the data must; its tokens may not."""
+    labels = [each.labels for each in told.loaders if each.trains and each.whole]
+    reads_tokens = any(
+        given.of_integers and len(given.shape) > 1 for one in told.entrances for given in one.inputs
+    )
+    for loss, aim in zip(first.losses, told.aims, strict=False):
+        ignored = loss.kwargs.get("ignore_index", -100)
+        counted = [(target, count) for target, count in aim.target.counts if target != ignored]
+        if loss.name not in _BY_CLASS or len(counted) != 1:
+            continue
+        [(target, count)] = counted
+        if not reads_tokens:
+            count = next((own[0][1] for own in labels if [label for label, _ in own] == [target]), 0)
+        if count >= _ENOUGH:
+            yield OneTarget(loss.place, loss.name, target, count)
 
 
 def _aim(loss: LossCall) -> Aim:

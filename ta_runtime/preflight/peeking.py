@@ -31,7 +31,7 @@ SECONDS = 8.0
 _SAMPLES = 20_000
 """Of a loader, at most."""
 _EVALUATES = re.compile(r"(^|[._])(te|test|val|valid|validation|eval|dev|held_?out)", re.IGNORECASE)
-_ASKED = {"TA313", "TA314", "TA320"}
+_ASKED = {"TA313", "TA314", "TA315", "TA320", "TA856"}
 """The rules that are about loaders alone, and not about what a whole run did with them."""
 _FIGURES = 3
 """Tensors of a batch that are shown."""
@@ -81,7 +81,7 @@ class Peeked:
 def peek(settings: Settings, known: list[KnownLoader], training: KnownLoader | None) -> Peeked:
     """Hand out the first batches of these loaders. Call it in a copy of the process alone."""
     session = Session(settings, optimizers=[])
-    session.barrier.on = True
+    session.barrier.on = session.loaders.counts_labels = True
     hub.subscribe(session.loaders, session.barrier.run, hub.REST)
     until = time.monotonic() + SECONDS * 0.8
     found = Peeked()

@@ -1,4 +1,4 @@
-"""Backward passes: `Tensor.backward` and `torch.autograd.backward` meet in one function."""
+"""Backward passes: `Tensor.backward` and `torch.autograd.backward` meet in one function, beside `torch.autograd.grad`."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,7 +9,10 @@ from torch.autograd.graph import Node
 from ta_runtime.probes.patching import attribute
 from ta_runtime.probes.threads import trains
 
-PLACES = {"backward": (attribute(torch.autograd, "backward", trains),)}
+PLACES = {
+    "backward": (attribute(torch.autograd, "backward", trains),),
+    "differentiate": (attribute(torch.autograd, "grad", trains),),
+}
 
 # not public: without it, what a backward pass runs once more is taken for a forward pass
 _graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)

@@ -84,6 +84,9 @@ class Listener:
     def backward(self, call: Call) -> End | None:
         """`torch.autograd.backward`, which `Tensor.backward` calls."""
 
+    def differentiate(self, call: Call) -> End | None:
+        """`torch.autograd.grad`."""
+
     def scale(self, call: Call) -> End | None:
         """`GradScaler.scale`."""
 

@@ -69,7 +69,7 @@ def lines(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Each metric as a line: faint where medians are drawn over it, with a band where it is of several ranks.
 
-    What is not `smooth`, such as a learning rate, is drawn as it is, from 0 on.
+    What is not `smooth`, such as a learning rate, is drawn as it is, from 0 on, unless one line is far above another.
     """
     data: list[dict[str, Any]] = []
     several = len(given) > 1
@@ -86,11 +86,11 @@ def lines(
             data.append(trace | {"name": name, "showlegend": several, "meta": MEDIAN})
     stretches = [stretch for line in given for stretch in line.series.broken()]
     values = [value for line in given for _, value in line.series.thinned]
-    axis = {**_AXIS, "type": "log" if smooth and _spans(values) else "linear", "exponentformat": "power"}
+    axis = _logarithmic(values) if (_spans(values) if smooth else _differ(given)) else _linear(values, smooth)
     layout = _layout(height, stretches)
     if steps := [step for line in given for step, _ in line.series.points]:
         layout["xaxis"] |= {"range": reach(min(steps), max(steps))}
-    return data, layout | {"yaxis": axis if smooth else axis | {"rangemode": "tozero"}}
+    return data, layout | {"yaxis": axis}
 
 
 SMOOTHED, MEDIAN = "smoothed", "median"
@@ -104,6 +104,31 @@ def reach(first: int, last: int) -> list[float]:
 
 
 _AXIS: dict[str, Any] = {"fixedrange": True, "automargin": True, "nticks": 6, "zeroline": False}
+
+
+def _linear(values: Sequence[float], smooth: bool) -> dict[str, Any]:
+    axis = {**_AXIS, "type": "linear", "exponentformat": "power"}
+    if len(set(values)) == 1:  # plotly.js would draw it from -1 to 1
+        return axis | {"range": sorted([0.0, 2 * values[0] or 1.0])}
+    return axis if smooth else axis | {"rangemode": "tozero"}
+
+
+def _logarithmic(values: Sequence[float]) -> dict[str, Any]:
+    """An axis with a mark for each power of ten, or each so-manieth; of few also for twice and five times as much."""
+    ordered = sorted(value for value in values if value > 0)
+    first, last = math.log10(ordered[0]), math.log10(ordered[-1])
+    tens = range(math.floor(first), math.ceil(last) + 1)
+    every = -(-len(tens) // _TICKS)
+    marks = [digit * 10.0**ten for ten in tens[::every] for digit in ((1, 2, 5) if len(tens) <= 3 else (1,))]
+    beside = max((last - first) / 20, 0.05)
+    return {
+        **_AXIS,
+        "type": "log",
+        "range": [round(first - beside, 4), round(last + beside, 4)],
+        "tickmode": "array",
+        "tickvals": [float(f"{mark:.1g}") for mark in marks],
+        "ticktext": [f"{float(f'{mark:.1g}'):g}" for mark in marks],
+    }
 
 
 def _layout(height: int, stretches: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -151,6 +176,17 @@ def _band(line: Line) -> list[dict[str, Any]]:
         }
         edges.append(edge | {"fill": fill, "fillcolor": "--band", "showlegend": False})
     return edges
+
+
+_TICKS = 6
+"""Powers of ten that are marked at most."""
+_FAR = 10.0
+
+
+def _differ(given: Sequence[Line]) -> bool:
+    """Whether lines are of so different size that a linear axis would show one of them as zero."""
+    highest = [max(value for _, value in line.series.finite) for line in given if line.series.finite]
+    return len(highest) > 1 and min(highest) > 0 and max(highest) > _FAR * min(highest)
 
 
 def _spans(values: Sequence[float]) -> bool:

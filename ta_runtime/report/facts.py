@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ta_runtime.coverage import Coverage
 from ta_runtime.report.words import counted, number, size
 from ta_runtime.runs import Run
 from ta_runtime.runs.command import typed
@@ -23,6 +24,14 @@ _OF_GROUPS = ("elements", "initial_lr", "name", "decoupled_weight_decay")
 def about(run: Run) -> dict[str, Any]:
     """What the lowest rank says of itself."""
     return next(iter(run.about.values()))
+
+
+def coverages(run: Run) -> list[Coverage]:
+    """How much each rank looked at; empty if one did not come to its end."""
+    looked = [one.get("looked") for one in run.about.values()]
+    if None in looked:
+        return []
+    return [Coverage(one["steps"], one["full"], tuple(one["unjudged"])) for one in looked if one is not None]
 
 
 def title(run: Run) -> str:

@@ -13,6 +13,7 @@ from ta_lint.core.finding import Finding, Severity, Site, Verdict
 from ta_lint.core.fingerprint import named
 from ta_lint.core.reading import read
 from ta_lint.core.source import NOTEBOOK, Source, decode
+from ta_runtime.coverage import Coverage
 from ta_runtime.html import marked
 from ta_runtime.report.words import counted, listed, number
 
@@ -98,8 +99,13 @@ def shown(items: Sequence[Mapping[str, Any]]) -> list[Shown]:
     return [Shown(one.item, position) for position, one in enumerate(order, 1)]
 
 
-def verdict_line(findings: Sequence[Shown] | None, steps: int) -> tuple[str, str]:
-    """What is to be said of the run first, and as what: `good`, `note`, `warning`, `error` or `unknown`."""
+def verdict_line(
+    findings: Sequence[Shown] | None, steps: int, coverages: Sequence[Coverage]
+) -> tuple[str, str]:
+    """What is to be said of the run first, and as what: `good`, `note`, `warning`, `error` or `unknown`.
+
+    `steps` have numbers, and `coverages` say how much each rank looked at, if the run ended.
+    """
     if findings is None:
         return "No report of findings was recorded: nothing is known of this run but its numbers.", "unknown"
     counting = [one for one in findings if one.counts]
@@ -108,7 +114,15 @@ def verdict_line(findings: Sequence[Shown] | None, steps: int) -> tuple[str, str
         tail = f" {counted(aside, 'finding')} {'does' if aside == 1 else 'do'} not count." if aside else ""
         if not steps:
             return f"No training step was seen: no optimizer stepped.{tail}", "unknown"
-        return f"Nothing wrong was found in {counted(steps, 'step')}.{tail}", "good"
+        if not coverages:
+            told = f"Nothing wrong was found in the {counted(steps, 'recorded step')}, but the run did not end properly."
+            return f"{told}{tail}", "unknown"
+        if not all(one.enough for one in coverages):
+            return (
+                f"Nothing wrong was found, but too little was looked at to say that all is well.{tail}",
+                "note",
+            )
+        return f"Nothing wrong was found.{tail}", "good"
     severities = list(reversed(Severity))
     counts = [(severity, sum(one.severity == severity for one in counting)) for severity in severities]
     told = listed([counted(count, severity.value) for severity, count in counts if count])

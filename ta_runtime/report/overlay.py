@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
+from ta_runtime.coverage import told
 from ta_runtime.report import facts, findings, timelines
 from ta_runtime.report.charts import COLORS
 from ta_runtime.report.numbers import Numbers
-from ta_runtime.report.page import steps_of
+from ta_runtime.report.page import LINKS, steps_of
 from ta_runtime.report.sections import Section, assembled, over_the_steps
 from ta_runtime.report.words import number, seconds
 from ta_runtime.runs import Run
@@ -67,8 +68,16 @@ def _figure(name: str, numbers: Numbers, key: str) -> str:
 
 def _found(run: Run, steps: int) -> str:
     shown = findings.shown(run.findings) if run.findings is not None else None
-    verdict, kind = findings.verdict_line(shown, steps)
-    return f'<span class="{kind} found">{escape(verdict)}</span>'
+    coverages = facts.coverages(run)
+    verdict, kind = findings.verdict_line(shown, steps, coverages)
+    line = f'<span class="{kind} found">{escape(" ".join(filter(None, (verdict, *told(coverages)))))}</span>'
+    counting = [one for one in shown or () if one.counts]
+    entries = "".join(
+        f'<li class="{one.severity}"><b>{escape(one.rule)}</b> {escape(one.name)} <code>{escape(one.place)}</code></li>'
+        for one in counting[:LINKS]
+    )
+    more = f"<li>and {len(counting) - LINKS} more</li>" if len(counting) > LINKS else ""
+    return f'{line}<ul class="named">{entries}{more}</ul>' if entries else line
 
 
 def _differing(runs: Sequence[Run]) -> list[Row]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from ta_runtime.coverage import told
 from ta_runtime.report import facts, findings, layers, logged, metrics, timelines
 from ta_runtime.report.charts import Chart
 from ta_runtime.report.findings import Shown
@@ -41,11 +42,14 @@ def steps_of(numbers: Numbers) -> int:
 
 def _header(run: Run, numbers: Numbers, found: Sequence[Shown] | None) -> str:
     steps = steps_of(numbers)
-    verdict, kind = findings.verdict_line(found, steps)
+    coverages = facts.coverages(run)
+    verdict, kind = findings.verdict_line(found, steps, coverages)
     judged = findings.judgement(found or ())
     sentences = f"<strong>{escape(verdict[:1].upper() + verdict[1:])}</strong>"
-    if judged:
-        sentences += f" <span>{escape(judged)}</span>"
+    looked, unjudged = told(coverages)
+    looked = looked or ("Looked at every step in full." if coverages and steps else "")
+    for further in filter(None, (judged, looked, unjudged)):
+        sentences += f" <span>{escape(further)}</span>"
     known = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.html(run))
     tiles = "".join(
         f'<div class="tile"><dt>{name}</dt><dd>{escape(value)}</dd><dd class="sub">{escape(below)}</dd></div>'
@@ -98,6 +102,12 @@ def _parts(
     run: Run, numbers: Numbers, found: Sequence[Shown] | None, charts: list[Chart]
 ) -> Iterator[Section]:
     """The sections of the page, which add their charts to those of the page."""
+    if found:
+        html = "".join(findings.cards([one for one in found if one.counts], _roots(run)))
+        if aside := [one for one in found if not one.counts]:
+            count = counted(len(aside), "finding")
+            html += f"<details><summary>{count} that do not count</summary>{''.join(findings.cards(aside, _roots(run)))}</details>"
+        yield Section("findings", f"Findings ({sum(one.counts for one in found)})", html)
     curves = timelines.curves({"": numbers}, found or ())
     charts += curves
     if curves:
@@ -106,12 +116,6 @@ def _parts(
     charts += maps
     if maps:
         yield Section("layers", "Layers", switched(maps))
-    if found:
-        html = "".join(findings.cards([one for one in found if one.counts], _roots(run)))
-        if aside := [one for one in found if not one.counts]:
-            told = counted(len(aside), "finding")
-            html += f"<details><summary>{told} that do not count</summary>{''.join(findings.cards(aside, _roots(run)))}</details>"
-        yield Section("findings", f"Findings ({sum(one.counts for one in found)})", html)
     times = [*timelines.time(numbers), *timelines.memory(numbers)]
     charts += times
     if times:

@@ -1,5 +1,6 @@
 """Loss, gradient norm, learning rate and time over the steps, with what was found at which of them."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -29,8 +30,10 @@ def curves(runs: Mapping[str, Numbers], findings: Sequence[Shown] = ()) -> list[
     """
     steps = [step for numbers in runs.values() for step in numbers.ends()]
     charts = []
+    known: list[Line] = []
     for id_, title, key, height in _CURVES:
         found = _of_runs(runs, partial(of_optimizers, key=key))
+        known += found
         if found:
             smooth = id_ != "learning-rate"
             note = "L2, before clipping." if id_ == "gradient-norm" else ""
@@ -38,12 +41,26 @@ def curves(runs: Mapping[str, Numbers], findings: Sequence[Shown] = ()) -> list[
             charts.append(_with_incidents(chart, findings, found) if smooth else chart)
     for place, metric in enumerate(logged.metrics(runs.values())):
         found = _of_runs(runs, metric.lines)
+        if all(any(_same(line.series, other.series) for other in known) for line in found):
+            continue  # the script logs what is drawn above
         charts.append(
             _curve(f"logged-{place}", metric.title, found, height=220, note="Logged by the script.")
         )
     for chart in charts:  # the same for all, as they are zoomed together
         chart.layout["xaxis"]["range"] = reach(min(steps), max(steps))
     return charts
+
+
+def _same(series: Series, other: Series) -> bool:
+    """Whether one line would lie upon the other: at all its steps the other has the same numbers, but for rounding."""
+    values = dict(other.points)
+    return bool(series.points) and all(
+        step in values and _equal(value, values[step]) for step, value in series.points
+    )
+
+
+def _equal(value: float, other: float) -> bool:
+    return math.isclose(value, other, rel_tol=1e-5) or (math.isnan(value) and math.isnan(other))
 
 
 def _of_runs(

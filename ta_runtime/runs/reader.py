@@ -101,6 +101,16 @@ class Run:
             _opened(path, schema.TABLES[table])
         return [str(path) for path in paths]
 
+    def verify(self, table: str) -> None:
+        """Read all of a table against its checksums.
+
+        Raises:
+            UsageError: a file is damaged.
+        """
+        for path in _files(self.folder / table, _PART):
+            for _ in _batches(path, table, None):
+                pass
+
     def batches(
         self, table: str, rank: int, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -109,18 +119,9 @@ class Run:
         Raises:
             UsageError: a file is damaged.
         """
-        whole = schema.TABLES[table]
-        names = whole.names if columns is None else list(columns)
         for path in _files(self.folder / table, _PART):
-            if (part := _PART.fullmatch(path.name)) is None or int(part[1]) != rank:
-                continue
-            fragment = _opened(path, whole)
-            try:
-                for batch in fragment.to_batches(schema=whole, columns=names, batch_size=_ROWS):
-                    _check_needed(path, table, batch)
-                    yield batch
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise _damaged(path, error) from error
+            if (part := _PART.fullmatch(path.name)) is not None and int(part[1]) == rank:
+                yield from _batches(path, table, columns)
 
 
 def _files(folder: Place, pattern: re.Pattern[str]) -> list[Place]:
@@ -134,6 +135,18 @@ def _files(folder: Place, pattern: re.Pattern[str]) -> list[Place]:
         path
         for _, path in sorted(named, key=lambda entry: [int(number or 0) for number in entry[0].groups()])
     ]
+
+
+def _batches(path: Place, table: str, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    whole = schema.TABLES[table]
+    names = whole.names if columns is None else list(columns)
+    fragment = _opened(path, whole)
+    try:
+        for batch in fragment.to_batches(schema=whole, columns=names, batch_size=_ROWS):
+            _check_needed(path, table, batch)
+            yield batch
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
 
 
 def _part(path: Place, table: str, columns: list[str], where: pc.Expression | None) -> pa.Table:

@@ -37,6 +37,14 @@ from ta_lint.core.json_report import Item
 VERSION = 1
 
 
+class LookedAt(TypedDict):
+    """How much of the run this rank looked at, once it is over: `coverage.Coverage`."""
+
+    steps: int
+    full: int
+    unjudged: list[str]
+
+
 class About(TypedDict):
     """Who wrote the files of a rank."""
 
@@ -55,6 +63,7 @@ class About(TypedDict):
     seed: NotRequired[int]
     device: NotRequired[dict[str, Any]]
     trace: NotRequired[dict[str, Any]]
+    looked: NotRequired[LookedAt]
 
 
 Found = TypedDict("Found", get_type_hints(Item), total=False)  # type: ignore[misc]

@@ -3,6 +3,7 @@
 Nothing here stops a training: what cannot be written is said once on standard error, and no more is recorded.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -11,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +29,7 @@ pa.array(
     []
 )  # with its first array pyarrow loads pandas, where it is: not in the middle of a run, whose warnings that resets
 
+_STARTED = time.time()
 ROWS = 1 << 16
 """Rows that are kept in memory before they are written."""
 SECONDS = 30.0
@@ -49,11 +52,13 @@ _ENCODED: dict[str, dict[str, Any]] = {
 class RunWriter:
     """The files of one rank in the folder of a run, which is made if need be: a path, or a URL that fsspec knows.
 
+    A folder that holds a run already is left alone: this one then goes to the next, such as `run-2`.
+
     `rank` and `world_size` are, unless they are given, those that the process has when it first writes: it may join its
     process group only then. A process that is forked off writes nothing. `about` is what `Run.about` says of it besides.
 
     Raises:
-        UsageError: the folder cannot be written to, or holds a run already.
+        UsageError: the folder cannot be written to.
     """
 
     def __init__(
@@ -78,8 +83,16 @@ class RunWriter:
         """Whether the folder says who writes here, so that the rank is settled."""
         storage.prepare(folder)
         is_of_loader = self._rank is None and reports.is_child()  # as far as is known: it may never train
-        if not is_of_loader and self._about.exists():
-            raise UsageError(_taken(folder))
+        number = 1
+        while not is_of_loader and self._is_taken:
+            number += 1
+            self.folder = folder.with_name(f"{folder.name}-{number}")
+        if number > 1:
+            storage.prepare(self.folder)
+            if self.rank == 0:
+                reports.error_line(
+                    f"{shown(folder)} holds a run already; this one goes to {shown(self.folder)}"
+                )
 
     @property
     def rank(self) -> int:
@@ -137,6 +150,17 @@ class RunWriter:
             reports.error_line(f"{self.complaint}; the training goes on, and no more of it is recorded")
             self.metrics.drop()
             self.records.drop()
+
+    @property
+    def _is_taken(self) -> bool:
+        """Whether the folder holds an earlier run: this rank's file, or that of any rank from before this process."""
+        if self._about.exists():
+            return True
+        if not isinstance(self.folder, Path):
+            return False
+        with contextlib.suppress(OSError):
+            return any(path.stat().st_mtime < _STARTED for path in self.folder.glob("rank*.json"))
+        return False
 
     @property
     def _about(self) -> Place:
