@@ -1,0 +1,19 @@
+"""One dry run of a script: what happens, in order."""
+
+from ta_lint.dryrun.machine import assigning, conditions, definitions, expressions, loops, statements
+from ta_lint.dryrun.machine.entries import run_script
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.program import Program, layout_of
+from ta_lint.dryrun.stubs import python
+from ta_lint.dryrun.stubs.torch import data, layers, modules, operations, training
+
+_LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
+_LIBRARIES = (python, data, layers, modules, operations, training)
+"""What is imported for what it registers."""
+
+
+def dry_run(path: str) -> Machine:
+    """Run a script, and then each of its functions and methods that nobody calls, on guessed arguments."""
+    machine = Machine(Program(layout_of(path)))
+    run_script(machine, path)
+    return machine
