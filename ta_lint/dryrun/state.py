@@ -10,6 +10,16 @@ ABSENT: Final = object()
 """What a store holds under a key that it does not have."""
 
 
+class Mergeable:
+    """What a store holds that is no value, and knows what is known of it where it is one of two."""
+
+    __slots__ = ()
+
+    def either(self, other: Any) -> Any:
+        """What both have in common."""
+        raise NotImplementedError
+
+
 Changes = dict[tuple[int, Any], tuple[dict[Any, Any], Any, Any, Any]]
 """By store and key: the store, the key, the value before and the value now."""
 
@@ -53,6 +63,10 @@ class State:
                 store[key] = old
         del self._journal[mark:]
 
+    def forget(self) -> None:
+        """Nothing before this moment will be taken back."""
+        self._journal.clear()
+
     def take(self, ends: Sequence[Changes]) -> None:
         """Go on from several states, each reached from this one by its changes: what differs in them is joined."""
         if not ends:
@@ -88,6 +102,8 @@ def _both(values: Sequence[Any]) -> Any:
             result = join(result, value)
         elif isinstance(result, tuple) and isinstance(value, tuple):  # the items of a list
             result = _items(result, value)
+        elif isinstance(result, Mergeable) and isinstance(value, type(result)):
+            result = result.either(value)
         elif result is None or value is None:  # the rest of a list
             result = result if value is None else value
         elif result != value:

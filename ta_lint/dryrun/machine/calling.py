@@ -31,9 +31,10 @@ from ta_lint.dryrun.values import (
     joined,
 )
 
+STUB = ".stub"
+"""How the file of a library's program ends."""
 MOST_DEEP = 40
 """Calls of the program's functions inside of one another."""
-_READERS = frozenset({"print", "len", "str", "repr", "format", "isinstance"})
 
 
 class Stopped(Exception):  # noqa: N818
@@ -132,6 +133,8 @@ def _of_the_program(
         return Unknown(f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
+    if frame.file.endswith(STUB):
+        frame.site = machine.place(node)
     if _yields(function.node):
         return Stream(library.STREAM, lambda consumer: _generate(machine, frame, function, consumer), None, machine.place(node))
     for manager in function.within:

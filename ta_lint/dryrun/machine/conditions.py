@@ -1,6 +1,7 @@
 """Conditions: what is known of them, and what is known where they hold."""
 
 import ast
+from functools import lru_cache
 from typing import Any
 
 from ta_lint.dryrun.machine import library
@@ -57,14 +58,20 @@ def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
 
 
 def _key(machine: Machine, test: ast.expr, frame: Frame) -> Any:
-    """What makes two conditions one: the same code about the same values."""
-    names: list[Value] = []
-    for node in ast.walk(test):
-        if not isinstance(node, _PLAIN):
-            return None
-        if isinstance(node, ast.Name | ast.Attribute):
-            names.append(evaluate(machine, node, frame))
-    return ast.dump(test), *names
+    """What makes two conditions one: the same code about the same values. None where a call or an item is part of it."""
+    plain = _plain(test)
+    return None if plain is None else (plain[0], *(evaluate(machine, name, frame) for name in plain[1]))
+
+
+@lru_cache(20_000)
+def _plain(test: ast.expr) -> tuple[str, tuple[ast.expr, ...]] | None:
+    """The text of a condition and the names and attributes in it."""
+    parts = list(ast.walk(test))
+    if not all(isinstance(part, _PLAIN) for part in parts):
+        return None
+    inner = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+    names = [part for part in parts if isinstance(part, ast.Name | ast.Attribute) and id(part) not in inner]
+    return ast.dump(test), tuple(names)
 
 
 def _narrow(machine: Machine, name: ast.Name, frame: Frame, fits: Any) -> None:

@@ -63,3 +63,5 @@ def _guarded(machine: Machine, run: Any, node: ast.AST | None) -> Value | None:
     finally:
         del machine.frames[depth:]
         machine.passes = []
+        if not machine.frames:
+            machine.state.forget()

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ta_lint.dryrun.state import Changes
-from ta_lint.dryrun.values import Class, Consumer, Function, Value
+from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
 
 
 class Frame:
     """The names of a module, a class body or one call of a function, and what that call has left so far."""
 
-    __slots__ = ("consumer", "exits", "file", "function", "mark", "module", "names", "outer", "outside", "owner", "receiver", "returned")
+    __slots__ = ("consumer", "exits", "file", "function", "mark", "module", "names", "outer", "outside", "owner", "receiver", "returned", "site")
 
     def __init__(self, file: str, outer: "Frame | None" = None, function: Function | None = None, owner: Class | None = None) -> None:
         self.file = file
@@ -27,6 +27,8 @@ class Frame:
         self.returned: list[Value] = []
         self.exits: list[Changes] = []
         self.mark = 0
+        self.site: Place | None = None
+        """Of a function of a stub: where the program calls into it. What it does happens there."""
         self.consumer: Consumer | None = None
         """What becomes of a value that is yielded."""
 

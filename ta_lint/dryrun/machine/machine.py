@@ -57,8 +57,11 @@ class Machine:
         )  # fmt: skip
 
     def place(self, node: ast.AST) -> Place:
-        """Where this code stands."""
-        return Place(self.frames[-1].file if self.frames else "", node)
+        """Where this code stands; of a stub's code, where the program calls it."""
+        if not self.frames:
+            return Place("", node)
+        frame = self.frames[-1]
+        return frame.site or Place(frame.file, node)
 
     def step(self) -> None:
         """One more statement or call.

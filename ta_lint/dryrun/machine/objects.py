@@ -70,7 +70,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         kind = library.class_of(value)
         found = None if kind is None else kind.find(name)
         return Bound(value, found) if found is not None else Unknown(value.why if isinstance(value, Unknown) else name)
-    if value.cls is library.SUPER:
+    if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
     if has_fields and name in value.fields:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.library import family, method, new_class, stub
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
 from ta_lint.dryrun.values import FALSE, NONE, Class, Known, Object, Value
@@ -184,7 +184,6 @@ def _any_layer(name: str) -> Value | None:
     if name.count(".") != 2 or not last[:1].isupper():
         return None
     cls = new_class(name, bases=(MODULE,))
-    pairs = last in ("LSTM", "GRU", "RNN", "MultiheadAttention")
 
     def init(made: Call) -> Value:
         own = made.args[0]
@@ -197,11 +196,7 @@ def _any_layer(name: str) -> Value | None:
         own = made.args[0]
         assert isinstance(own, Object)
         parameters = [value for value in own.fields.values() if isinstance(value, Tensor)]
-        result = computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
-        if not pairs:
-            return result
-        second = Tensor(result.facts, made.place)
-        return tuple_of([result, tuple_of([second, Tensor(result.facts, made.place)]) if last == "LSTM" else second])
+        return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ta_lint.dryrun.machine.library import OBJECT, new_class
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.state import Mergeable
 from ta_lint.dryrun.values import Choice, Class, Object, Place, Sequence, Table, Unknown, Value
 
 TENSOR = new_class("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.cuda.FloatTensor", "torch.BoolTensor")
@@ -29,13 +30,13 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Mergeable):
     """What is known of a tensor."""
 
     roots: "frozenset[Tensor]" = NOTHING
     """The leaves that autograd leads to and that take a gradient."""
-    open: bool = False
-    """Whether autograd may lead to others as well, which nobody knows."""
+    open: tuple[str, ...] = ()
+    """Why autograd may lead to others as well, which nobody knows; empty if it does not."""
     cuts: tuple[Cut, ...] = ()
     """Where a graph to leaves was lost on the way to this tensor."""
     requires: bool | None = False
@@ -47,6 +48,11 @@ class Facts:
     """What its numbers are: `("probabilities", dim)`, `("logits", None)`, `("log-probabilities", dim)`, `("indices", None)`."""
     source: Any = None
     """What it was read from, such as the loader of its batch."""
+
+
+    def either(self, other: "Facts") -> "Facts":
+        """What is known of a tensor that has these facts or others."""
+        return joined_facts(self, other)
 
 
 PLAIN = Facts()
@@ -85,7 +91,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
     """What is known of a tensor that is one of two."""
     return Facts(
         one.roots | other.roots,
-        one.open or other.open,
+        _few(one.open, other.open),
         tuple(dict.fromkeys((*one.cuts, *other.cuts)))[:MOST_CUTS],
         one.requires if one.requires == other.requires else None,
         one.leaf and other.leaf,
@@ -121,22 +127,35 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     values = list(inputs)
     found = list(tensors_in(values))
     roots = frozenset().union(*map(roots_of, found)) if found else NOTHING
-    is_open = any(one.facts.open or (one.facts.leaf and one.facts.requires is None) for one in found) or any(map(_may_be_tensor, values))
+    why = _few(*(one.facts.open for one in found), *map(_why_open, found), *map(_why_unknown, values))
     cuts = tuple(dict.fromkeys(cut for one in found for cut in one.facts.cuts))[:MOST_CUTS]
     recording = machine.modes["recording"]
     if recording is not True:
         if roots:
             cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]
         if recording is False:
-            roots, is_open = NOTHING, False
+            roots, why = NOTHING, ()
     sources = {id(one.facts.source): one.facts.source for one in found if one.facts.source is not None}
     source = next(iter(sources.values())) if len(sources) == 1 else None
-    requires = True if roots else None if is_open else False
-    return Tensor(replace(Facts(roots, is_open, cuts, requires, not roots and not is_open, source=source), **known), place)
+    requires = True if roots else None if why else False
+    return Tensor(replace(Facts(roots, why, cuts, requires, not roots and not why, source=source), **known), place)
 
 
-def _may_be_tensor(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.type is None
+def _few(*reasons: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
+
+
+def _why_open(tensor: Tensor) -> tuple[str, ...]:
+    return ("a leaf that may be frozen",) if tensor.facts.leaf and tensor.facts.requires is None else ()
+
+
+def _why_unknown(value: Value) -> tuple[str, ...]:
+    """Why a value may be a tensor of which nothing is known; empty if it is none."""
+    if isinstance(value, Unknown) and value.type is None:
+        return (value.why or "a value that is not known",)
+    if isinstance(value, Sequence) and value.rest is not None:
+        return _why_unknown(value.rest)
+    return ()
 
 
 def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
@@ -144,5 +163,5 @@ def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
     facts = tensor.facts
     roots = roots_of(tensor)
     cuts = (*facts.cuts, Cut(how, place, roots))[:MOST_CUTS] if roots else facts.cuts
-    return Tensor(Facts(NOTHING, False, cuts, False, True, facts.shape, facts.dtype, facts.scale, facts.source) if not known else
-                  replace(Facts(NOTHING, False, cuts, False, True, facts.shape, facts.dtype, facts.scale, facts.source), **known), place)  # fmt: skip
+    return Tensor(Facts(NOTHING, (), cuts, False, True, facts.shape, facts.dtype, facts.scale, facts.source) if not known else
+                  replace(Facts(NOTHING, (), cuts, False, True, facts.shape, facts.dtype, facts.scale, facts.source), **known), place)  # fmt: skip
