@@ -1,23 +1,13 @@
 """What the program has written so far, as a journal: a branch is taken back by it, and joined with another."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 from ta_lint.dryrun.flow import Flow
-from ta_lint.dryrun.values import Unknown, Value, join
+from ta_lint.dryrun.values import ITEMS, Items, Mergeable, Sequence, Unknown, Value, join
 
 ABSENT: Final = object()
 """What a store holds under a key that it does not have."""
-
-
-class Mergeable:
-    """What a store holds that is no value, and knows what is known of it where it is one of two."""
-
-    __slots__ = ()
-
-    def either(self, other: Any) -> Any:
-        """What both have in common."""
-        raise NotImplementedError
 
 
 Changes = dict[tuple[int, Any], tuple[dict[Any, Any], Any, Any, Any]]
@@ -34,6 +24,14 @@ class State:
         """Put a value under a key."""
         self._journal.append((store, key, store.get(key, ABSENT)))
         store[key] = value
+
+    def refill(self, sequence: Sequence, items: Iterable[Value], rest: Value | None) -> None:
+        """Change what a list or set holds."""
+        self.write(sequence.fields, ITEMS, Items(tuple(items), rest))
+
+    def extend(self, sequence: Sequence, value: Value) -> None:
+        """A list or set gets values that nobody counts."""
+        self.refill(sequence, sequence.items, value if sequence.rest is None else join(sequence.rest, value))
 
     def remove(self, store: dict[Any, Any], key: Any) -> None:
         """Take a key away."""
@@ -67,7 +65,7 @@ class State:
         """Nothing before this moment will be taken back."""
         self._journal.clear()
 
-    def take(self, ends: Sequence[Changes]) -> None:
+    def take(self, ends: list[Changes]) -> None:
         """Go on from several states, each reached from this one by its changes: what differs in them is joined."""
         if not ends:
             return
@@ -81,7 +79,7 @@ class State:
             elif value is not here:
                 self.write(store, key, value)
 
-    def meet(self, mark: int, flow: Flow, ends: Sequence[Changes]) -> None:
+    def meet(self, mark: int, flow: Flow, ends: list[Changes]) -> None:
         """Go on from this state, unless no path leads to it, and from those that were left since `mark`, as by an early `return`."""
         if ends:
             here = [] if flow is Flow.GONE else [self.changes(mark)]
@@ -89,7 +87,7 @@ class State:
             self.take([*here, *ends])
 
 
-def _both(values: Sequence[Any]) -> Any:
+def _both(values: list[Any]) -> Any:
     """What a store holds where it holds one of these. A name that is bound in some of them counts as bound."""
     there = [value for value in values if value is not ABSENT]
     if not there:
@@ -100,18 +98,8 @@ def _both(values: Sequence[Any]) -> Any:
             continue
         if isinstance(result, Value) and isinstance(value, Value):
             result = join(result, value)
-        elif isinstance(result, tuple) and isinstance(value, tuple):  # the items of a list
-            result = _items(result, value)
         elif isinstance(result, Mergeable) and isinstance(value, type(result)):
             result = result.either(value)
-        elif result is None or value is None:  # the rest of a list
-            result = result if value is None else value
         elif result != value:
             result = Unknown("it differs")
     return result
-
-
-def _items(one: tuple[Value, ...], other: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Lists that were extended in one branch alone keep what they have in common, and may have the rest."""
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
-    return tuple(join(a, b) for a, b in zip(longer, shorter, strict=False)) + longer[len(shorter) :]

@@ -207,25 +207,58 @@ class Bound(Value):
         return f"<method {self.function!r} of {self.receiver!r}>"
 
 
+class Mergeable:
+    """What a store holds that is no value, and knows what is known of it where it is one of two."""
+
+    __slots__ = ()
+
+    def either(self, other: Any) -> Any:
+        """What both have in common."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Mergeable):
+    """What a sequence holds: known values, in order, and then any number of `rest`, if it is not None."""
+
+    known: tuple[Value, ...]
+    rest: Value | None = None
+
+    def either(self, other: "Items") -> "Items":
+        """What both begin with; anything else may come after it."""
+        shared = min(len(self.known), len(other.known))
+        beyond = [*self.known[shared:], *other.known[shared:], *(one.rest for one in (self, other) if one.rest is not None)]
+        return Items(tuple(map(join, self.known[:shared], other.known[:shared])), joined(beyond) if beyond else None)
+
+
+ITEMS: Final = ("the items of a sequence",)
+"""The key of its items among the fields of a sequence."""
+
+
 class Sequence(Object):
-    """A list, tuple or set. `items` come first, and then any number of `rest`, if it is not None."""
+    """A list, tuple or set."""
 
     __slots__ = ()
 
     def __init__(
         self, cls: Class, items: tuple[Value, ...], rest: Value | None = None, made: "Place | None" = None
     ) -> None:
-        super().__init__(cls, made, {"items": items, "rest": rest})  # type: ignore[dict-item]
+        super().__init__(cls, made, {ITEMS: Items(items, rest)})  # type: ignore[dict-item]
 
     @property
     def items(self) -> tuple[Value, ...]:
         """Those that are known, in order."""
-        return self.fields["items"]  # type: ignore[no-any-return]
+        return self.fields[ITEMS].known  # type: ignore[no-any-return]
 
     @property
     def rest(self) -> Value | None:
         """What any further item is."""
-        return self.fields["rest"]  # type: ignore[no-any-return]
+        return self.fields[ITEMS].rest  # type: ignore[no-any-return]
+
+    @property
+    def every(self) -> tuple[Value, ...]:
+        """What an item may be: the known ones, and `rest`."""
+        return self.items if self.rest is None else (*self.items, self.rest)
 
     def __repr__(self) -> str:
         return f"<{self.cls.name} of {len(self.items)}{'+' if self.rest is not None else ''}>"
@@ -253,15 +286,19 @@ class Table(Object):
 class Stream(Object):
     """Something that gives elements one after another: a generator, `range(n)`, `enumerate(loader)`, the batches of a loader.
 
-    `of` is what it goes over, such as the loader; `each` runs it: it is called with what to do with an element, and returns how that ended.
+    `each` runs it: it is called with what to do with an element, and returns how that ended. `of` is what it goes over, such as the loader.
+    `settles` says whether its second element stands for all later ones; of a generator, its own loops say so.
     """
 
-    __slots__ = ("each", "of")
+    __slots__ = ("each", "of", "settles")
 
-    def __init__(self, cls: Class, each: Callable[[Consumer], Flow], of: "Object | None" = None, made: "Place | None" = None) -> None:
+    def __init__(
+        self, cls: Class, each: Callable[[Consumer], Flow], of: "Object | None" = None, made: "Place | None" = None, *, settles: bool = True
+    ) -> None:
         super().__init__(cls, made)
         self.each = each
         self.of = of
+        self.settles = settles
 
 
 @dataclass(frozen=True, slots=True)

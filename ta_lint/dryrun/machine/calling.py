@@ -84,8 +84,7 @@ def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST)
             assert isinstance(escape, Native)
             escape.run(Call(machine, node, [value, Known(name)]))
         elif isinstance(value, Sequence) and value.cls is not library.TUPLE:
-            unknown = Unknown(f"{name} may add to it")
-            machine.state.write(value.fields, "rest", unknown if value.rest is None else joined([value.rest, unknown]))
+            machine.state.extend(value, Unknown(f"{name} may add to it"))
         elif isinstance(value, Sequence):
             hand_over(machine, list(value.items), name, node)
         elif isinstance(value, Table):
@@ -136,7 +135,7 @@ def _of_the_program(
     if frame.file.endswith(STUB):
         frame.site = machine.place(node)
     if _yields(function.node):
-        return Stream(library.STREAM, lambda consumer: _generate(machine, frame, function, consumer), None, machine.place(node))
+        return Stream(library.STREAM, lambda consumer: _generate(machine, frame, function, consumer), None, machine.place(node), settles=False)
     for manager in function.within:
         enter(machine, manager, node)
     try:

@@ -278,7 +278,7 @@ def _yield_from(machine: Machine, node: ast.YieldFrom, frame: Frame) -> Value:
         _hand(frame, value)
         return Flow.ON
 
-    each(machine, evaluate(machine, node.value, frame), node, hand)
+    each(elements(machine, evaluate(machine, node.value, frame), node), hand)
     return NONE
 
 
@@ -330,7 +330,7 @@ def _generator(machine: Machine, node: ast.GeneratorExp, frame: Frame) -> Value:
 
             return over.each(one)
 
-        return Stream(library.STREAM, run, over.of, machine.place(node))
+        return Stream(library.STREAM, run, over.of, machine.place(node), settles=over.settles)
     return _list(machine, node, frame)  # type: ignore[arg-type]
 
 
@@ -383,7 +383,7 @@ def _nested(machine: Machine, node: Any, index: int, inner: Frame, result: Calla
 
         def counted(element: Value) -> Flow:
             nonlocal number
-            machine.passes.append(Pass(node, number, found.of))
+            machine.passes.append(Pass(node, number, found.of, not found.settles))
             number += 1
             try:
                 return one(element)

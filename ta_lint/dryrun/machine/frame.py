@@ -54,9 +54,16 @@ class Pass:
     """0 in the first pass, 1 in the settled one."""
     over: Value | None
     """What is iterated over."""
+    exact: bool = False
+    """Whether each pass is run by itself, so that none stands for others."""
     start: int = 0
     """The moment before the loop."""
     mark: int = 0
     """The moment before this pass."""
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it stands for all passes after the first."""
+        return self.number > 0 and not self.exact

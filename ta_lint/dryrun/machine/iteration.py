@@ -59,12 +59,16 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
     return (), Unknown(value.why if isinstance(value, Unknown) else "an element of what is not known")
 
 
-def each(machine: Machine, value: Value, node: ast.AST, consumer: Consumer) -> Flow:
-    """Give the elements of a value to a consumer: the known ones if they are few, else the first and one for all others.
+def exact(found: Elements | Stream) -> bool:
+    """Whether `each` gives these elements one by one, so that none stands for others."""
+    return not found.settles if isinstance(found, Stream) else found[1] is None and len(found[0]) <= UNROLLED
+
+
+def each(found: Elements | Stream, consumer: Consumer) -> Flow:
+    """Give elements to a consumer: the known ones if they are few, else the first and one for all others.
 
     Returns how it ended: `ON` after the last, and else what the consumer said.
     """
-    found = elements(machine, value, node)
     if isinstance(found, Stream):
         return found.each(consumer)
     items, rest = found
@@ -121,7 +125,7 @@ def stream_of(machine: Machine, value: Value, node: ast.AST, change: Callable[[V
     """`map` of a function of ours over a value: a sequence stays one, a stream stays lazy."""
     found = elements(machine, value, node)
     if isinstance(found, Stream):
-        return Stream(library.STREAM, lambda consumer: found.each(lambda one: consumer(change(one))), found.of, machine.place(node))
+        return Stream(library.STREAM, lambda consumer: found.each(lambda one: consumer(change(one))), found.of, machine.place(node), settles=found.settles)
     items, rest = found
     return library.list_of(map(change, items), None if rest is None else change(rest))
 

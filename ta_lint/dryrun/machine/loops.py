@@ -6,11 +6,11 @@ from collections.abc import Callable
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.conditions import decide
 from ta_lint.dryrun.machine.frame import Frame, Pass
-from ta_lint.dryrun.machine.iteration import each
+from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
 from ta_lint.dryrun.flow import Flow
-from ta_lint.dryrun.values import Known, Stream, Unknown, Value
+from ta_lint.dryrun.values import Known, Unknown, Value
 
 PASSES = 2
 
@@ -18,12 +18,13 @@ PASSES = 2
 @executes(ast.For, ast.AsyncFor)
 def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
     over = evaluate(machine, node.iter, frame)
-    loop = Loop(machine, node, frame, over)
+    found = elements(machine, over, node.iter)
+    loop = Loop(machine, node, frame, over if isinstance(found, tuple) or found.of is None else found.of, exact=exact(found))
 
     def consume(element: Value) -> Flow:
         return loop.run(lambda: assign(machine, node.target, element, frame), node.body)
 
-    flow = each(machine, over, node.iter, consume)
+    flow = each(found, consume)
     return loop.end(flow, node.orelse)
 
 
@@ -48,18 +49,17 @@ def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
 class Loop:
     """A loop while it runs."""
 
-    def __init__(self, machine: Machine, node: ast.AST, frame: Frame, over: Value | None) -> None:
+    def __init__(self, machine: Machine, node: ast.AST, frame: Frame, over: Value | None, *, exact: bool = False) -> None:
         self.machine = machine
         self.frame = frame
         self.doubt = machine.doubt
-        source = over.of if isinstance(over, Stream) and over.of is not None else over
-        self.now = Pass(node, -1, source, machine.state.mark)
+        self.now = Pass(node, -1, over, exact, machine.state.mark)
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         """One more pass. `bind` assigns what the loop goes over."""
         machine, now = self.machine, self.now
         now.number += 1
-        if now.number:
+        if now.settled:
             self._settle()
         now.mark = machine.state.mark
         now.continues = []

@@ -176,16 +176,14 @@ def _element(value: Sequence, key: Value) -> Value:
                 return Sequence(value.cls, value.items[key.value], None, value.made)
             except TypeError:
                 pass
-        rest = joined([*value.items, *([] if value.rest is None else [value.rest])])
-        return Sequence(value.cls, (), rest, value.made)
+        return Sequence(value.cls, (), joined(value.every), value.made)
     if isinstance(key, Known) and isinstance(key.value, int):
         if 0 <= key.value < len(value.items) or (value.rest is None and -len(value.items) <= key.value < 0):
             return value.items[key.value]
         if value.rest is not None:
             return value.rest
         return Unknown("an index beyond the end")
-    every = [*value.items, *([] if value.rest is None else [value.rest])]
-    return joined(every)
+    return joined(value.every)
 
 
 def _entry(value: Table, key: Value) -> Value:
@@ -212,10 +210,9 @@ def set_item(machine: Machine, value: Value, key: Value, new: Value, node: ast.A
             if isinstance(key, Known) and isinstance(key.value, int) and -len(target.items) <= key.value < len(target.items):
                 items = list(target.items)
                 items[key.value] = new
-                machine.state.write(target.fields, "items", tuple(items))
+                machine.state.refill(target, items, target.rest)
             else:
-                rest = new if target.rest is None else joined([target.rest, new])
-                machine.state.write(target.fields, "rest", rest)
+                machine.state.extend(target, new)
         elif isinstance(target, Object):
             setter = target.cls.find("__setitem__")
             if setter is not None:

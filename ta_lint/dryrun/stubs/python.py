@@ -48,6 +48,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    join,
     joined,
     options,
 )
@@ -286,7 +287,7 @@ def _enumerate(made: Call) -> Value:
 
         return over.each(numbered)
 
-    return Stream(STREAM, each, over.of, made.place)
+    return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 
 
 @stub("builtins.zip", "itertools.zip_longest")
@@ -319,7 +320,7 @@ def _zip(made: Call) -> Value:
 
         return over.each(row)
 
-    return Stream(STREAM, each, over.of, made.place)
+    return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 
 
 @stub("builtins.iter", "builtins.reversed", "builtins.sorted", "builtins.frozenset")
@@ -437,16 +438,11 @@ def _append(made: Call) -> Value:
     value = made.argument(1, "object")
     made.emit("append", own, value=value)
     state = made.machine.state
-    if own.rest is not None or len(own.items) >= 64 or _grows(made, own):
-        state.write(own.fields, "rest", value if own.rest is None else joined([own.rest, value]))
+    if own.rest is not None or len(own.items) >= 64 or (own.items and any(one.settled for one in made.machine.passes)):
+        state.extend(own, value)
     else:
-        state.write(own.fields, "items", (*own.items, value))
+        state.refill(own, (*own.items, value), None)
     return NONE
-
-
-def _grows(made: Call, own: Sequence) -> bool:
-    """Whether a list is extended in the settled pass of a loop that it was made before: by nobody knows how many."""
-    return bool(own.items) and any(one.number for one in made.machine.passes)
 
 
 @method(LIST, "extend")
@@ -454,10 +450,7 @@ def _grows(made: Call, own: Sequence) -> bool:
 def _extend(made: Call) -> Value:
     own = _items(made.args[0])
     items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
-    state = made.machine.state
-    state.write(own.fields, "items", own.items + tuple(items))
-    if rest is not None:
-        state.write(own.fields, "rest", rest if own.rest is None else joined([own.rest, rest]))
+    made.machine.state.refill(own, own.items + items, join(own.rest, rest) if own.rest and rest else own.rest or rest)
     return NONE
 
 
@@ -469,10 +462,9 @@ def _pop(made: Call) -> Value:
     if own.rest is None and isinstance(index, int) and -len(own.items) <= index < len(own.items):
         items = list(own.items)
         taken = items.pop(index)
-        made.machine.state.write(own.fields, "items", tuple(items))
+        made.machine.state.refill(own, items, None)
         return taken
-    every = [*own.items, *([] if own.rest is None else [own.rest])]
-    return joined(every)
+    return joined(own.every)
 
 
 @method(LIST, "insert")
@@ -481,7 +473,7 @@ def _insert(made: Call) -> Value:
     index, value = made.constant(1, "index"), made.argument(2, "object")
     items = list(own.items)
     items.insert(index if isinstance(index, int) else len(items), value)
-    made.machine.state.write(own.fields, "items", tuple(items))
+    made.machine.state.refill(own, items, own.rest)
     return NONE
 
 
@@ -489,8 +481,7 @@ def _insert(made: Call) -> Value:
 @method(SET, "clear")
 def _clear(made: Call) -> Value:
     own = _items(made.args[0])
-    made.machine.state.write(own.fields, "items", ())
-    made.machine.state.write(own.fields, "rest", None)
+    made.machine.state.refill(own, (), None)
     return NONE
 
 
@@ -524,8 +515,7 @@ def _repeated(made: Call) -> Value:
     own, times = _items(made.args[0]), made.args[1]
     if isinstance(times, Known) and isinstance(times.value, int) and len(own.items) * times.value <= 64:
         return Sequence(own.cls, own.items * times.value, own.rest, made.place)
-    every = [*own.items, *([] if own.rest is None else [own.rest])]
-    return Sequence(own.cls, (), joined(every), made.place)
+    return Sequence(own.cls, (), joined(own.every), made.place)
 
 
 def _table(value: Value) -> Table:
@@ -589,7 +579,7 @@ def _dict_copy(made: Call) -> Value:
 @method(STRING, "join", "format", "lower", "upper", "strip", "replace", "split", "startswith", "endswith", "rstrip", "lstrip", "title", "rsplit", "partition", "rpartition", "encode", "removeprefix", "removesuffix")  # fmt: skip
 def _string(made: Call) -> Value:
     own, name = made.args[0], getattr(getattr(made.node, "func", None), "attr", "")
-    constants = [one.value for one in made.args[1:] if isinstance(one, Known)]
+    constants = [text for one in made.args[1:] if (text := _plain(one)) is not ...]
     if isinstance(own, Known) and len(constants) == len(made.args) - 1 and not made.kwargs and isinstance(own.value, str):
         try:
             result = getattr(own.value, name)(*constants)
@@ -597,6 +587,13 @@ def _string(made: Call) -> Value:
             return Unknown("a string", "str")
         return list_of(map(Known, result)) if isinstance(result, list | tuple) else Known(result)
     return list_of((), Unknown("a part of a string", "str")) if "split" in name else Unknown("a string", "bool" if name.endswith("with") else "str")
+
+
+def _plain(value: Value) -> Any:
+    """A constant, or a list of constants, as Python has it; `...` for any other."""
+    if isinstance(value, Sequence) and value.rest is None and all(isinstance(one, Known) for one in value.items):
+        return [one.value for one in value.items]  # type: ignore[attr-defined]
+    return value.value if isinstance(value, Known) else ...
 
 
 @attribute_of(NUMBER, "real", "imag")

@@ -6,8 +6,7 @@ from typing import Any
 
 from ta_lint.dryrun.machine.library import OBJECT, new_class
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.state import Mergeable
-from ta_lint.dryrun.values import Choice, Class, Object, Place, Sequence, Table, Unknown, Value
+from ta_lint.dryrun.values import Choice, Class, Mergeable, Object, Place, Sequence, Table, Unknown, Value
 
 TENSOR = new_class("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.cuda.FloatTensor", "torch.BoolTensor")
 PARAMETER = new_class("torch.nn.Parameter", "torch.nn.parameter.Parameter", bases=(TENSOR,))

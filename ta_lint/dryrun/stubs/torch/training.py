@@ -115,7 +115,7 @@ def _add_group(made: Call) -> Value:
     assert isinstance(own, Object)
     groups = own.fields.get("param_groups")
     if isinstance(groups, Sequence):
-        made.machine.state.write(groups.fields, "items", (*groups.items, _group(made, made.argument(1, "param_group"), {})))
+        made.machine.state.refill(groups, (*groups.items, _group(made, made.argument(1, "param_group"), {})), groups.rest)
     return NONE
 
 
