@@ -6,13 +6,36 @@ from ta_lint.dryrun.machine import assigning, conditions, definitions, expressio
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.stubs import programs, python
+from ta_lint.dryrun.stubs import programs
+from ta_lint.dryrun.stubs.python import (
+    arguments,
+    classes,
+    construction,
+    containers,
+    functions,
+    iterating,
+    standard,
+)
 from ta_lint.dryrun.stubs.torch import data, layers, modules, operations, training
 from ta_lint.events.event import Event
 from ta_lint.project.layout import Layout
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
-_LIBRARIES = (python, programs, data, layers, modules, operations, training)
+_LIBRARIES = (
+    arguments,
+    classes,
+    construction,
+    containers,
+    functions,
+    iterating,
+    standard,
+    programs,
+    data,
+    layers,
+    modules,
+    operations,
+    training,
+)
 """What is imported for what it registers."""
 
 

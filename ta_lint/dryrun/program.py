@@ -2,15 +2,15 @@
 
 import ast
 import builtins
-import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.values import Class, Known, Object, Unknown, Value
 from ta_lint.dryrun.stubs.guess import guess
+from ta_lint.dryrun.values import Class, Known, Object, Unknown, Value
 from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
@@ -76,12 +76,20 @@ class Program:
         """What `from module import name` binds."""
         path = self._file_of(importer, module)
         if path is None:
-            return library.find(f"{module}.{name}") if not module.startswith(".") else Unknown(f"{module}.{name} is not in the project")
+            return (
+                library.find(f"{module}.{name}")
+                if not module.startswith(".")
+                else Unknown(f"{module}.{name} is not in the project")
+            )
         found = self._of(machine, path, module)
         if name in found.fields:
             return found.fields[name]  # type: ignore[no-any-return]
         inside = self._layout.inside(path, name) if not path.endswith(".py") else None
-        return Unknown(f"{module}.{name} is not in the project") if inside is None else self._of(machine, inside, f"{module}.{name}")
+        return (
+            Unknown(f"{module}.{name} is not in the project")
+            if inside is None
+            else self._of(machine, inside, f"{module}.{name}")
+        )
 
     def exported(self, machine: Machine, importer: str, module: str) -> Iterator[tuple[str, Value]]:
         """What `from module import *` binds."""
@@ -121,4 +129,4 @@ class Program:
 
 def layout_of(path: str) -> Layout:
     """The folders around a script."""
-    return Layout(os.path.dirname(os.path.abspath(path)))
+    return Layout(str(Path(path).resolve().parent))

@@ -32,7 +32,7 @@ class Unknown(Value):
 
     __slots__ = ("type", "why")
 
-    def __init__(self, why: str = "", type: str | None = None) -> None:  # noqa: A002 - Python's own word
+    def __init__(self, why: str = "", type: str | None = None) -> None:
         self.why = why
         self.type = type
 
@@ -49,7 +49,9 @@ class Known(Value):
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Known) and type(other.value) is type(self.value) and other.value == self.value
+        return (
+            isinstance(other, Known) and type(other.value) is type(self.value) and other.value == self.value
+        )
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
@@ -111,7 +113,9 @@ class Object(Value):
 
     __slots__ = ("cls", "fields", "made")
 
-    def __init__(self, cls: "Class", made: "Place | None" = None, fields: dict[Any, Value] | None = None) -> None:
+    def __init__(
+        self, cls: "Class", made: "Place | None" = None, fields: dict[Any, Any] | None = None
+    ) -> None:
         self.cls = cls
         self.made = made
         self.fields: dict[Any, Any] = {} if fields is None else fields
@@ -137,7 +141,9 @@ class Class(Object):
 
     def find(self, name: str, after: "Class | None" = None) -> Value | None:
         """The attribute that an instance has of its class; with `after`, what `super()` of that class finds."""
-        mro = self.mro if after is None else self.mro[self.mro.index(after) + 1 :] if after in self.mro else ()
+        mro = (
+            self.mro if after is None else self.mro[self.mro.index(after) + 1 :] if after in self.mro else ()
+        )
         return next((cls.fields[name] for cls in mro if name in cls.fields), None)
 
     def is_a(self, other: "Class") -> bool:
@@ -170,7 +176,13 @@ class Function(Object):
 
     __slots__ = ("defaults", "frame", "node", "owner", "within")
 
-    def __init__(self, cls: Class, node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda", frame: Any, made: "Place") -> None:
+    def __init__(
+        self,
+        cls: Class,
+        node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda",
+        frame: Any,
+        made: "Place",
+    ) -> None:
         super().__init__(cls, made)
         self.node = node
         self.frame = frame
@@ -198,7 +210,9 @@ class Bound(Value):
         self.function = function
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bound) and other.receiver is self.receiver and other.function is self.function
+        return (
+            isinstance(other, Bound) and other.receiver is self.receiver and other.function is self.function
+        )
 
     def __hash__(self) -> int:
         return hash((id(self.receiver), id(self.function)))
@@ -227,8 +241,14 @@ class Items(Mergeable):
     def either(self, other: "Items") -> "Items":
         """What both begin with; anything else may come after it."""
         shared = min(len(self.known), len(other.known))
-        beyond = [*self.known[shared:], *other.known[shared:], *(one.rest for one in (self, other) if one.rest is not None)]
-        return Items(tuple(map(join, self.known[:shared], other.known[:shared])), joined(beyond) if beyond else None)
+        beyond = [
+            *self.known[shared:],
+            *other.known[shared:],
+            *(one.rest for one in (self, other) if one.rest is not None),
+        ]
+        return Items(
+            tuple(map(join, self.known[:shared], other.known[:shared])), joined(beyond) if beyond else None
+        )
 
 
 ITEMS: Final = ("the items of a sequence",)
@@ -293,7 +313,13 @@ class Stream(Object):
     __slots__ = ("each", "of", "settles")
 
     def __init__(
-        self, cls: Class, each: Callable[[Consumer], Flow], of: "Object | None" = None, made: "Place | None" = None, *, settles: bool = True
+        self,
+        cls: Class,
+        each: Callable[[Consumer], Flow],
+        of: "Object | None" = None,
+        made: "Place | None" = None,
+        *,
+        settles: bool = True,
     ) -> None:
         super().__init__(cls, made)
         self.each = each
@@ -328,7 +354,9 @@ def join(one: Value, other: Value) -> Value:
     if isinstance(other, Unknown):
         return other
     if isinstance(one, Known) and isinstance(other, Known) and _is_number(one) and _is_number(other):
-        return Unknown("it differs", type(one.value).__name__ if type(one.value) is type(other.value) else "float")
+        return Unknown(
+            "it differs", type(one.value).__name__ if type(one.value) is type(other.value) else "float"
+        )
     merged = _merged(one, other)
     if merged is not None:
         return merged
@@ -347,7 +375,7 @@ def joined(values: "tuple[Value, ...] | list[Value]") -> Value:
 
 
 def _is_number(known: Known) -> bool:
-    return isinstance(known.value, int | float) and known.value is not None
+    return isinstance(known.value, int | float)
 
 
 def _merged(one: Value, other: Value) -> Value | None:
@@ -355,7 +383,10 @@ def _merged(one: Value, other: Value) -> Value | None:
     merge: Callable[[Any], Value | None] | None = getattr(one, "merged", None)
     if merge is not None:
         return merge(other)
-    if isinstance(one, Sequence) and isinstance(other, Sequence) and one.cls is other.cls and one.cls.name == "tuple":
-        if len(one.items) == len(other.items) and one.rest is None and other.rest is None:
-            return Sequence(one.cls, tuple(map(join, one.items, other.items)), None, one.made)
-    return None
+    if not (isinstance(one, Sequence) and isinstance(other, Sequence)):
+        return None
+    if one.cls.name != "tuple" or other.cls.name != "tuple" or len(one.items) != len(other.items):
+        return None
+    if one.rest is not None or other.rest is not None:
+        return None
+    return Sequence(one.cls, tuple(map(join, one.items, other.items)), None, one.made)

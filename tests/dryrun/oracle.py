@@ -36,7 +36,12 @@ class Comparison:
 def real_run(script: Path, timeout: float = 120) -> dict[str, Any]:
     """The actions of a real run."""
     done = subprocess.run(
-        [sys.executable, str(REAL), str(script)], capture_output=True, text=True, timeout=timeout, check=False, cwd=script.parent
+        [sys.executable, str(REAL), str(script)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        cwd=script.parent,
     )
     if not done.stdout.strip():
         return {"status": done.stderr[-300:], "actions": []}
@@ -60,18 +65,25 @@ def compare(script: Path, real: dict[str, Any]) -> Comparison:
     """Hold a dry run of a script against what it really did."""
     result = Comparison(script.stem, status=real["status"])
     machine = dry_run(str(script))
-    events = [event for event in machine.events if event.action in ACTIONS and event.place.file == str(script)]
+    events = [
+        event for event in machine.events if event.action in ACTIONS and event.place.file == str(script)
+    ]
     names = names_of(machine)
     done = {(action, line) for action, line, _ in real["actions"] if action in ACTIONS and line}
     said = {(event.action, event.place.line) for event in events} | {
-        (mode, event.place.line) for event in machine.events if event.action == "mode" for mode in ("train", "eval")
+        (mode, event.place.line)
+        for event in machine.events
+        if event.action == "mode"
+        for mode in ("train", "eval")
     }
     for one in sorted(done):
         result.happened["actions"] += 1
         result.known["actions"] += one in said
         if one not in said:
             result.missed.append(f"{one[0]} in line {one[1]}")
-    certain = {(event.action, event.place.line) for event in events if event.certain and len(event.functions) == 0}
+    certain = {
+        (event.action, event.place.line) for event in events if event.certain and len(event.functions) == 0
+    }
     if real["status"] == "ended":
         result.false += [f"{action} in line {line} never happens" for action, line in sorted(certain - done)]
     _sets(result, real, machine, names)
@@ -108,7 +120,9 @@ def _sets(result: Comparison, real: dict[str, Any], machine: Machine, names: dic
             if claims.get(line) and not exact and line not in unknown:
                 claim = next(iter(claims[line] - sets))
                 nearest = min(sets, key=lambda one: len(one ^ claim))
-                result.false.append(f"{what} in line {line}: too many {sorted(claim - nearest)[:4]}, too few {sorted(nearest - claim)[:4]}")
+                result.false.append(
+                    f"{what} in line {line}: too many {sorted(claim - nearest)[:4]}, too few {sorted(nearest - claim)[:4]}"
+                )
             elif not exact:
                 result.missed.append(f"{what} in line {line}")
 

@@ -83,10 +83,14 @@ def main() -> None:
     torch.manual_seed(0)
     nn.modules.module.register_module_parameter_registration_hook(registered)
     nn.modules.module.register_module_forward_pre_hook(
-        lambda module, _: note("forward", cls=type(module).__name__, training=module.training, recording=torch.is_grad_enabled())
+        lambda module, _: note(
+            "forward", cls=type(module).__name__, training=module.training, recording=torch.is_grad_enabled()
+        )
     )
     optimizers.register_optimizer_step_pre_hook(
-        lambda optimizer, *_: note("step", holds=sorted({name(one) for group in optimizer.param_groups for one in group["params"]}))
+        lambda optimizer, *_: note(
+            "step", holds=sorted({name(one) for group in optimizer.param_groups for one in group["params"]})
+        )
     )
     before(torch.Tensor, "backward", lambda loss, *_, **__: note("backward", reaches=reached(loss)))
     before(optimizers.Optimizer, "zero_grad", lambda *_, **__: note("clear"))

@@ -103,7 +103,7 @@ def left_by_both(code: str, folder: Path) -> tuple[Any, Any]:
     script = folder / "program.py"
     script.write_text(code, "utf-8")
     names: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(code, "program.py", "exec"), names)
+    exec(compile(code, "program.py", "exec"), names)  # noqa: S102 - it is one of the programs above
     machine = dry_run(str(script))
     return as_lists(names["result"]), plain(machine.program.frame(str(script)).names["result"])
 
@@ -144,6 +144,9 @@ def test_what_both_paths_leave_is_known_and_nothing_else(code: str, expected: An
 
 def test_work_is_bounded(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
-    calls = "\n".join(f"def f{n}():\n    f{n + 1}()\n    f{n + 1}()\n" for n in range(40)) + "def f40():\n    pass\n"
+    calls = (
+        "\n".join(f"def f{n}():\n    f{n + 1}()\n    f{n + 1}()\n" for n in range(40))
+        + "def f40():\n    pass\n"
+    )
     script.write_text(calls + "while True:\n    f0()\n", "utf-8")
     assert dry_run(str(script)).steps < 100_000

@@ -42,5 +42,3 @@ def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
     elif isinstance(target, ast.Tuple | ast.List):
         for part in target.elts:
             delete(machine, part, frame)
-
-

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, run
-from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.values import (
     NONE,
     REST,
@@ -37,7 +37,7 @@ MOST_DEEP = 40
 """Calls of the program's functions inside of one another."""
 
 
-class Stopped(Exception):  # noqa: N818
+class Stopped(Exception):
     """What goes over a generator has left its loop."""
 
     def __init__(self, flow: Flow) -> None:
@@ -45,7 +45,15 @@ class Stopped(Exception):  # noqa: N818
         self.flow = flow
 
 
-def call(machine: Machine, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST, *, loose: bool = False) -> Value:
+def call(
+    machine: Machine,
+    function: Value,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    loose: bool = False,
+) -> Value:
     """The value of a call, which does what it does.
 
     Raises:
@@ -72,7 +80,11 @@ def call(machine: Machine, function: Value, args: list[Value], kwargs: dict[str,
         method = function.cls.find("__call__")
         if method is not None:
             return call(machine, method, [function, *args], kwargs, node, loose=loose)
-    name = function.name if isinstance(function, External) else getattr(function, "why", "") or "a value that is not known"
+    name = (
+        function.name
+        if isinstance(function, External)
+        else getattr(function, "why", "") or "a value that is not known"
+    )
     hand_over(machine, [*args, *kwargs.values()], name, node)
     return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
 
@@ -103,7 +115,15 @@ def perhaps(machine: Machine, function: Value, node: ast.AST) -> None:
     machine.branch([arm, lambda: Flow.ON])
 
 
-def make(machine: Machine, cls: Class, args: list[Value], kwargs: dict[str, Value], node: ast.AST, *, loose: bool = False) -> Value:
+def make(
+    machine: Machine,
+    cls: Class,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    loose: bool = False,
+) -> Value:
     """An instance of a class."""
     creator = cls.find("__new__")
     if isinstance(creator, Native):
@@ -122,7 +142,12 @@ def make(machine: Machine, cls: Class, args: list[Value], kwargs: dict[str, Valu
 
 
 def _of_the_program(
-    machine: Machine, function: Function, args: list[Value], kwargs: dict[str, Value], node: ast.AST, loose: bool
+    machine: Machine,
+    function: Function,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    loose: bool,
 ) -> Value:
     machine.called.add(function.node)
     running = [frame.function for frame in machine.frames if frame.function is not None]
@@ -135,7 +160,13 @@ def _of_the_program(
     if frame.file.endswith(STUB):
         frame.site = machine.place(node)
     if _yields(function.node):
-        return Stream(library.STREAM, lambda consumer: _generate(machine, frame, function, consumer), None, machine.place(node), settles=False)
+        return Stream(
+            library.STREAM,
+            lambda consumer: _generate(machine, frame, function, consumer),
+            None,
+            machine.place(node),
+            settles=False,
+        )
     for manager in function.within:
         enter(machine, manager, node)
     try:
@@ -207,7 +238,9 @@ def bind(frame: Frame, function: Function, args: list[Value], kwargs: dict[str, 
         elif loose:
             frame.names[name] = Unknown(f"the argument {name} of {function.name}")
         else:
-            frame.names[name] = function.defaults.get(name) or Unknown(f"the argument {name} of {function.name}")
+            frame.names[name] = function.defaults.get(name) or Unknown(
+                f"the argument {name} of {function.name}"
+            )
     if parameters.vararg is not None:
         rest = Unknown("further arguments") if loose else None
         frame.names[parameters.vararg.arg] = Sequence(library.TUPLE, tuple(args[len(names) :]), rest)

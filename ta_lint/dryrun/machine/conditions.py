@@ -41,13 +41,25 @@ def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> No
         right = evaluate(machine, inner.comparators[0], frame)
         if isinstance(right, Known) and isinstance(inner.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
             same = isinstance(inner.ops[0], ast.Is | ast.Eq) is holds
-            _narrow(machine, inner.left, frame, lambda value: not isinstance(value, Known) or (value == right) is same)
+            _narrow(
+                machine,
+                inner.left,
+                frame,
+                lambda value: not isinstance(value, Known) or (value == right) is same,
+            )
             if same and isinstance(evaluate(machine, inner.left, frame), Unknown):
                 _bind(machine, inner.left.id, right, frame)
-    elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "isinstance" and len(inner.args) == 2:
-        if isinstance(inner.args[0], ast.Name):
-            kinds = evaluate(machine, inner.args[1], frame)
-            _narrow(machine, inner.args[0], frame, lambda value: library.is_instance(value, kinds) is not (not holds))
+    elif (
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Name)
+        and inner.func.id == "isinstance"
+        and len(inner.args) == 2
+        and isinstance(inner.args[0], ast.Name)
+    ):
+        kinds = evaluate(machine, inner.args[1], frame)
+        _narrow(
+            machine, inner.args[0], frame, lambda value: library.is_instance(value, kinds) is not (not holds)
+        )
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

@@ -2,16 +2,18 @@
 
 import ast
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, evaluates, executes, run
-from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.values import Class, External, Function, Native, Object, Unknown, Value, options
 
 
-def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame) -> Function:
+def _function(
+    machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame
+) -> Function:
     outer = frame
     function = Function(library.FUNCTION, node, outer, machine.place(node))
     function.owner = frame.owner if frame.function is None else None
@@ -19,7 +21,11 @@ def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | a
     names = [one.arg for one in (*parameters.posonlyargs, *parameters.args)]
     with_default = names[len(names) - len(parameters.defaults) :]
     defaults = dict(zip(with_default, parameters.defaults, strict=True))
-    defaults |= {one.arg: value for one, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if value is not None}
+    defaults |= {
+        one.arg: value
+        for one, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+        if value is not None
+    }
     function.defaults = {name: evaluate(machine, value, frame) for name, value in defaults.items()}
     return function
 
@@ -76,7 +82,11 @@ def _class(machine: Machine, node: ast.ClassDef, frame: Frame) -> Flow:
         value = call(machine, prepare, [cls], {}, node)
     hook = cls.find("__init_subclass__", cls)
     if isinstance(hook, Function):
-        arguments = {one.arg: evaluate(machine, one.value, frame) for one in node.keywords if one.arg is not None and one.arg != "metaclass"}
+        arguments = {
+            one.arg: evaluate(machine, one.value, frame)
+            for one in node.keywords
+            if one.arg is not None and one.arg != "metaclass"
+        }
         call(machine, hook, [cls], arguments, node)
     for decorator in reversed(node.decorator_list):
         value = _decorated(machine, decorator, value, frame)

@@ -15,13 +15,20 @@ def run_script(machine: Machine, path: str) -> None:
     for value in list(module.fields.values()):
         if isinstance(value, Function) and value.frame.file == path:
             enter(machine, value, None)
-        elif isinstance(value, Class) and value.node is not None and value.made is not None and value.made.file == path:
+        elif (
+            isinstance(value, Class)
+            and value.node is not None
+            and value.made is not None
+            and value.made.file == path
+        ):
             enter_class(machine, value)
 
 
 def enter_class(machine: Machine, cls: Class) -> None:
     """Run the methods that nobody has called, on an instance that nobody has made."""
-    methods = [one for one in cls.fields.values() if isinstance(one, Function) and one.node not in machine.called]
+    methods = [
+        one for one in cls.fields.values() if isinstance(one, Function) and one.node not in machine.called
+    ]
     if not any(one.name != "__init__" for one in methods):
         return
     instance = _guarded(machine, lambda: _instance(machine, cls), cls.node)

@@ -5,6 +5,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.calling import Stopped, call
@@ -14,9 +15,7 @@ from ta_lint.dryrun.machine.iteration import UNROLLED, collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute, binary, boolean, item, truth
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
-from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.values import (
-    FALSE,
     NONE,
     REST,
     TRUE,
@@ -54,7 +53,9 @@ def _formatted(machine: Machine, node: ast.JoinedStr, frame: Frame) -> Value:
     text: str | None = ""
     for part in node.values:
         value = evaluate(machine, part.value if isinstance(part, ast.FormattedValue) else part, frame)
-        plain = isinstance(value, Known) and not (isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1))
+        plain = isinstance(value, Known) and not (
+            isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1)
+        )
         text = f"{text}{value.value}" if plain and text is not None else None  # type: ignore[attr-defined]
     return Unknown("a formatted string", "str") if text is None else Known(text)
 
@@ -67,7 +68,13 @@ def _part(machine: Machine, node: ast.FormattedValue, frame: Frame) -> Value:
 
 @evaluates(ast.Tuple, ast.List, ast.Set)
 def _sequence(machine: Machine, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Value:
-    cls = library.TUPLE if isinstance(node, ast.Tuple) else library.LIST if isinstance(node, ast.List) else library.SET
+    cls = (
+        library.TUPLE
+        if isinstance(node, ast.Tuple)
+        else library.LIST
+        if isinstance(node, ast.List)
+        else library.SET
+    )
     if len(node.elts) > MOST_ENTRIES:
         return Sequence(cls, (), evaluate(machine, node.elts[0], frame), machine.place(node))
     items: list[Value] = []
@@ -98,7 +105,9 @@ def _dict(machine: Machine, node: ast.Dict, frame: Frame) -> Value:
             continue
         key = evaluate(machine, key_node, frame)
         at = key.value if isinstance(key, Known) else REST
-        table.fields[at] = value if at is not REST or REST not in table.fields else join(table.fields[REST], value)
+        table.fields[at] = (
+            value if at is not REST or REST not in table.fields else join(table.fields[REST], value)
+        )
     return table
 
 
@@ -114,7 +123,10 @@ def _subscript(machine: Machine, node: ast.Subscript, frame: Frame) -> Value:
 
 @evaluates(ast.Slice)
 def _slice(machine: Machine, node: ast.Slice, frame: Frame) -> Value:
-    parts = [NONE if part is None else evaluate(machine, part, frame) for part in (node.lower, node.upper, node.step)]
+    parts = [
+        NONE if part is None else evaluate(machine, part, frame)
+        for part in (node.lower, node.upper, node.step)
+    ]
     if all(isinstance(part, Known) for part in parts):
         return Slice(slice(*(part.value for part in parts)))  # type: ignore[attr-defined]
     return Unknown("a slice", "slice")
@@ -163,7 +175,11 @@ def _from(machine: Machine, parts: list[ast.expr], index: int, stops: bool, fram
     other = machine.choose([lambda: _from(machine, parts, index + 1, stops, frame)])
     if isinstance(other, Known) and isinstance(other.value, bool) and other.value is not stops:
         return Unknown("nobody knows", "bool")
-    return _stopped(value, stops) if isinstance(value, Unknown) and isinstance(other, Unknown) else join(_stopped(value, stops), other)
+    return (
+        _stopped(value, stops)
+        if isinstance(value, Unknown) and isinstance(other, Unknown)
+        else join(_stopped(value, stops), other)
+    )
 
 
 def _stopped(value: Value, stops: bool) -> Value:
@@ -174,6 +190,13 @@ def _stopped(value: Value, stops: bool) -> Value:
     return value
 
 
+_SIGNS: dict[type[ast.AST], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+
 @evaluates(ast.UnaryOp)
 def _unary(machine: Machine, node: ast.UnaryOp, frame: Frame) -> Value:
     value = evaluate(machine, node.operand, frame)
@@ -181,18 +204,22 @@ def _unary(machine: Machine, node: ast.UnaryOp, frame: Frame) -> Value:
         verdict = truth(machine, value, node)
         return boolean(None if verdict is None else not verdict)
     if isinstance(value, Known):
-        compute: Callable[[Any], Any] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(node.op)]
+        compute = _SIGNS[type(node.op)]
         try:
             return Known(compute(value.value))
         except TypeError:
             return Unknown("it cannot be computed")
-    method = library.find_method(value, {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}[type(node.op)])
+    method = library.find_method(
+        value, {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}[type(node.op)]
+    )
     return value if method is None else call(machine, method, [value], {}, node)
 
 
 @evaluates(ast.BinOp)
 def _binary(machine: Machine, node: ast.BinOp, frame: Frame) -> Value:
-    return binary(machine, node.op, evaluate(machine, node.left, frame), evaluate(machine, node.right, frame), node)
+    return binary(
+        machine, node.op, evaluate(machine, node.left, frame), evaluate(machine, node.right, frame), node
+    )
 
 
 @evaluates(ast.Compare)
@@ -293,7 +320,7 @@ def _hand(frame: Frame, value: Value) -> None:
             raise Stopped(flow)
 
 
-def _COMPREHENSION(value: Value) -> Flow:  # noqa: N802 - a mark: the frame of a comprehension
+def _COMPREHENSION(value: Value) -> Flow:
     return Flow.ON
 
 
@@ -349,7 +376,9 @@ def _dict_of(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
     return table
 
 
-def _gathered(machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value]) -> tuple[list[Value], bool]:
+def _gathered(
+    machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value]
+) -> tuple[list[Value], bool]:
     """The values that a comprehension makes, and whether these are all, each once."""
     inner = Frame(frame.file, frame, frame.function, frame.owner)
     inner.consumer = _COMPREHENSION
@@ -358,7 +387,14 @@ def _gathered(machine: Machine, node: Any, frame: Frame, result: Callable[[Frame
     return items, certain
 
 
-def _nested(machine: Machine, node: Any, index: int, inner: Frame, result: Callable[[Frame], Value], items: list[Value]) -> bool:
+def _nested(
+    machine: Machine,
+    node: Any,
+    index: int,
+    inner: Frame,
+    result: Callable[[Frame], Value],
+    items: list[Value],
+) -> bool:
     """The loops of a comprehension from this one on; returns whether its values are known one by one."""
     if index == len(node.generators):
         items.append(result(inner))

@@ -10,9 +10,29 @@ from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
 class Frame:
     """The names of a module, a class body or one call of a function, and what that call has left so far."""
 
-    __slots__ = ("consumer", "exits", "file", "function", "mark", "module", "names", "outer", "outside", "owner", "receiver", "returned", "site")
+    __slots__ = (
+        "consumer",
+        "exits",
+        "file",
+        "function",
+        "mark",
+        "module",
+        "names",
+        "outer",
+        "outside",
+        "owner",
+        "receiver",
+        "returned",
+        "site",
+    )
 
-    def __init__(self, file: str, outer: "Frame | None" = None, function: Function | None = None, owner: Class | None = None) -> None:
+    def __init__(
+        self,
+        file: str,
+        outer: "Frame | None" = None,
+        function: Function | None = None,
+        owner: Class | None = None,
+    ) -> None:
         self.file = file
         self.outer = outer
         self.module: Frame = self if outer is None else outer.module

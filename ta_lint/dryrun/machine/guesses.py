@@ -16,7 +16,11 @@ def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Valu
         if isinstance(default, Known) and default != NONE:
             given[one.arg] = default
         else:
-            given[one.arg] = machine.program.guess(machine, one.arg, _words(one.annotation)) or default or Unknown(f"the argument {one.arg}")
+            given[one.arg] = (
+                machine.program.guess(machine, one.arg, _words(one.annotation))
+                or default
+                or Unknown(f"the argument {one.arg}")
+            )
     return given
 
 

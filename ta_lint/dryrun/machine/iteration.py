@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Callable
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.values import (
     NONE,
     REST,
@@ -47,14 +47,16 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
             return several[0]
         return (), joined([joined_elements(machine, one, node) for one in value.options])
     if isinstance(value, Class) and value.is_a(library.find("enum.Enum")):  # type: ignore[arg-type]
-        return tuple(one for one in value.fields.values() if isinstance(one, Object) and one.cls is value), None
+        return tuple(
+            one for one in value.fields.values() if isinstance(one, Object) and one.cls is value
+        ), None
     if isinstance(value, Object):
         over = value.cls.find("__iter__")
         if over is not None:
             return elements(machine, call(machine, over, [value], {}, node), node)
         following = value.cls.find("__next__") or value.cls.find("__getitem__")
         if following is not None:
-            args = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
+            args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
             return (), attempt(machine, following, args, node)
     return (), Unknown(value.why if isinstance(value, Unknown) else "an element of what is not known")
 
@@ -84,7 +86,9 @@ def each(found: Elements | Stream, consumer: Consumer) -> Flow:
     return Flow.ON
 
 
-def collected(machine: Machine, value: Value, node: ast.AST, keep: Callable[[Value], Value] | None = None) -> Elements:
+def collected(
+    machine: Machine, value: Value, node: ast.AST, keep: Callable[[Value], Value] | None = None
+) -> Elements:
     """The elements of a value, all at once; a stream runs for that."""
     found = elements(machine, value, node)
     if isinstance(found, tuple):
@@ -125,7 +129,13 @@ def stream_of(machine: Machine, value: Value, node: ast.AST, change: Callable[[V
     """`map` of a function of ours over a value: a sequence stays one, a stream stays lazy."""
     found = elements(machine, value, node)
     if isinstance(found, Stream):
-        return Stream(library.STREAM, lambda consumer: found.each(lambda one: consumer(change(one))), found.of, machine.place(node), settles=found.settles)
+        return Stream(
+            library.STREAM,
+            lambda consumer: found.each(lambda one: consumer(change(one))),
+            found.of,
+            machine.place(node),
+            settles=found.settles,
+        )
     items, rest = found
     return library.list_of(map(change, items), None if rest is None else change(rest))
 

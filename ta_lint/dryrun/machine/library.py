@@ -114,7 +114,13 @@ def class_of(value: Value) -> Class | None:
     if isinstance(value, Object):
         return value.cls
     if isinstance(value, Known):
-        return STRING if isinstance(value.value, str) else NUMBER if isinstance(value.value, int | float) else None
+        return (
+            STRING
+            if isinstance(value.value, str)
+            else NUMBER
+            if isinstance(value.value, int | float)
+            else None
+        )
     if isinstance(value, Unknown):
         return {"str": STRING, "int": NUMBER, "float": NUMBER}.get(value.type or "")
     return None

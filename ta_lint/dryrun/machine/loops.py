@@ -3,13 +3,13 @@
 import ast
 from collections.abc import Callable
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.conditions import decide
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.values import Known, Unknown, Value
 
 PASSES = 2
@@ -19,7 +19,13 @@ PASSES = 2
 def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
     over = evaluate(machine, node.iter, frame)
     found = elements(machine, over, node.iter)
-    loop = Loop(machine, node, frame, over if isinstance(found, tuple) or found.of is None else found.of, exact=exact(found))
+    loop = Loop(
+        machine,
+        node,
+        frame,
+        over if isinstance(found, tuple) or found.of is None else found.of,
+        exact=exact(found),
+    )
 
     def consume(element: Value) -> Flow:
         return loop.run(lambda: assign(machine, node.target, element, frame), node.body)
@@ -49,7 +55,9 @@ def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
 class Loop:
     """A loop while it runs."""
 
-    def __init__(self, machine: Machine, node: ast.AST, frame: Frame, over: Value | None, *, exact: bool = False) -> None:
+    def __init__(
+        self, machine: Machine, node: ast.AST, frame: Frame, over: Value | None, *, exact: bool = False
+    ) -> None:
         self.machine = machine
         self.frame = frame
         self.doubt = machine.doubt
@@ -82,7 +90,13 @@ class Loop:
         """Numbers that the last pass has changed differ from pass to pass."""
         state = self.machine.state
         for store, key, old, new in state.changes(self.now.mark).values():
-            if isinstance(old, Known) and isinstance(new, Known) and old != new and _counts(old) and _counts(new):
+            if (
+                isinstance(old, Known)
+                and isinstance(new, Known)
+                and old != new
+                and _counts(old)
+                and _counts(new)
+            ):
                 state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
 
     def end(self, flow: Flow, orelse: list[ast.stmt]) -> Flow:

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.state import State
 from ta_lint.dryrun.values import Place, Unknown, Value, join
 from ta_lint.events.event import Event
@@ -14,7 +14,7 @@ MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
 
 
-class Raised(Exception):  # noqa: N818 - it is no error of ours
+class Raised(Exception):
     """An exception of the program, on every path from here."""
 
     def __init__(self, value: Value | None = None) -> None:
@@ -22,7 +22,7 @@ class Raised(Exception):  # noqa: N818 - it is no error of ours
         self.value = value
 
 
-class Exhausted(Exception):  # noqa: N818
+class Exhausted(Exception):
     """The entry has used up its steps."""
 
 

@@ -69,7 +69,11 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if not isinstance(value, Object):
         kind = library.class_of(value)
         found = None if kind is None else kind.find(name)
-        return Bound(value, found) if found is not None else Unknown(value.why if isinstance(value, Unknown) else name)
+        return (
+            Bound(value, found)
+            if found is not None
+            else Unknown(value.why if isinstance(value, Unknown) else name)
+        )
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
@@ -134,7 +138,9 @@ def has_attribute(value: Value, name: str) -> bool | None:
 
 def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
     """`value.name = new`."""
-    targets = [one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)]
+    targets = [
+        one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
+    ]
     for target in targets:
         setter = target.cls.find("__setattr__")
         found = target.cls.find(name)
@@ -144,7 +150,9 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         elif isinstance(setter, Native):
             setter.run(Call(machine, node, [target, Known(name), new]))
         else:
-            machine.state.write(target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new]))
+            machine.state.write(
+                target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
+            )
 
 
 def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
@@ -161,7 +169,11 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         except Exception:  # noqa: BLE001 - whatever the program's own expression raises
             return Unknown("an index that does not fit")
     if isinstance(value, Object):
-        getter = (value.find("__class_getitem__") or NONE) if isinstance(value, Class) else value.cls.find("__getitem__")
+        getter = (
+            (value.find("__class_getitem__") or NONE)
+            if isinstance(value, Class)
+            else value.cls.find("__getitem__")
+        )
         if isinstance(value, Class) and getter is NONE:
             return value  # a type such as `list[int]`
         if getter is not None:
@@ -205,9 +217,15 @@ def set_item(machine: Machine, value: Value, key: Value, new: Value, node: ast.A
         if isinstance(target, Table):
             at = key.value if isinstance(key, Known) and _hashable(key.value) else REST
             old = target.fields.get(at)
-            machine.state.write(target.fields, at, new if old is None or at is not REST else joined([old, new]))
+            machine.state.write(
+                target.fields, at, new if old is None or at is not REST else joined([old, new])
+            )
         elif isinstance(target, Sequence):
-            if isinstance(key, Known) and isinstance(key.value, int) and -len(target.items) <= key.value < len(target.items):
+            if (
+                isinstance(key, Known)
+                and isinstance(key.value, int)
+                and -len(target.items) <= key.value < len(target.items)
+            ):
                 items = list(target.items)
                 items[key.value] = new
                 machine.state.refill(target, items, target.rest)
@@ -223,7 +241,9 @@ def _hashable(value: Any) -> bool:
     return not isinstance(value, slice)
 
 
-def binary(machine: Machine, kind: ast.AST, left: Value, right: Value, node: ast.AST, *, in_place: bool = False) -> Value:
+def binary(
+    machine: Machine, kind: ast.AST, left: Value, right: Value, node: ast.AST, *, in_place: bool = False
+) -> Value:
     """`left + right`, or `left += right`."""
     name, compute = _OPERATORS[type(kind)]
     if isinstance(left, Known) and isinstance(right, Known):
@@ -236,20 +256,28 @@ def binary(machine: Machine, kind: ast.AST, left: Value, right: Value, node: ast
         if method is not None:
             return call(machine, method, [left, right], {}, node)
     comparison = isinstance(kind, _COMPARISONS)
-    for one, other, special in ((left, right, f"__{name}__"), (right, left, f"__{name}__" if comparison else f"__r{name}__")):
+    for one, other, special in (
+        (left, right, f"__{name}__"),
+        (right, left, f"__{name}__" if comparison else f"__r{name}__"),
+    ):
         method = library.find_method(one, special)
         if method is not None:
             return call(machine, method, [one, other], {}, node)
     if comparison:
         return Unknown("it is compared", "bool")
     kinds = {library.type_name(left), library.type_name(right)}
-    return Unknown("it is computed", "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else None)
+    return Unknown(
+        "it is computed",
+        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else None,
+    )
 
 
 def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:
     if compute is operator.pow and not (isinstance(right, int | float) and abs(right) < 64):
         return Unknown("a large power", "float")
-    if compute in (operator.mul, operator.lshift) and any(isinstance(one, str | bytes | tuple) or one != one for one in (left, right)):
+    if compute in (operator.mul, operator.lshift) and any(
+        isinstance(one, str | bytes | tuple) for one in (left, right)
+    ):
         return Unknown("it is repeated")
     try:
         result = compute(left, right)
@@ -257,7 +285,11 @@ def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Valu
         return Unknown("it cannot be computed")
     if isinstance(result, int) and abs(result).bit_length() > 256:
         return Unknown("a large number", "int")
-    return Known(result) if not isinstance(result, str | bytes) or len(result) < _LARGEST else Unknown("a long string", "str")
+    return (
+        Known(result)
+        if not isinstance(result, str | bytes) or len(result) < _LARGEST
+        else Unknown("a long string", "str")
+    )
 
 
 def truth(machine: Machine, value: Value, node: ast.AST) -> bool | None:

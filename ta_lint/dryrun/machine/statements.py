@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Sequence
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions
 from ta_lint.dryrun.machine.assigning import assign, delete
 from ta_lint.dryrun.machine.calling import enter, leave
@@ -10,7 +11,6 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.objects import binary
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.values import NONE, Known, Object, Stream, Unknown, Value
 
 
@@ -82,7 +82,12 @@ def _annotated(machine: Machine, node: ast.AnnAssign, frame: Frame) -> Flow:
 @executes(ast.AugAssign)
 def _augmented(machine: Machine, node: ast.AugAssign, frame: Frame) -> Flow:
     old = evaluate(machine, node.target, frame)
-    assign(machine, node.target, binary(machine, node.op, old, evaluate(machine, node.value, frame), node, in_place=True), frame)
+    assign(
+        machine,
+        node.target,
+        binary(machine, node.op, old, evaluate(machine, node.value, frame), node, in_place=True),
+        frame,
+    )
     return Flow.ON
 
 
@@ -120,7 +125,11 @@ def _match(machine: Machine, node: ast.Match, frame: Frame) -> Flow:
 
         def arm(case: ast.match_case = case) -> Flow:
             for name in _captures(case.pattern):
-                machine.state.write(frame.names, name, Unknown("a part of what is matched") if name != _whole(case.pattern) else subject)
+                machine.state.write(
+                    frame.names,
+                    name,
+                    Unknown("a part of what is matched") if name != _whole(case.pattern) else subject,
+                )
             if case.guard is not None:
                 evaluate(machine, case.guard, frame)
             return run(machine, case.body, frame)
@@ -153,7 +162,11 @@ def _matches(machine: Machine, pattern: ast.pattern, subject: Value, frame: Fram
 
 
 def _captures(pattern: ast.pattern) -> list[str]:
-    return [name for part in ast.walk(pattern) if (name := getattr(part, "name", None) or getattr(part, "rest", None))]
+    return [
+        name
+        for part in ast.walk(pattern)
+        if (name := getattr(part, "name", None) or getattr(part, "rest", None))
+    ]
 
 
 def _whole(pattern: ast.pattern) -> str | None:
@@ -163,7 +176,7 @@ def _whole(pattern: ast.pattern) -> str | None:
 @executes(ast.Try, ast.TryStar)
 def _try(machine: Machine, node: ast.Try, frame: Frame) -> Flow:
     """The body succeeds, and a handler runs perhaps; if the body certainly raises, one of the handlers runs."""
-    handlers = [handler for handler in node.handlers]
+    handlers = node.handlers
 
     def arm(handler: ast.ExceptHandler) -> Callable[[], Flow]:
         def handled() -> Flow:
@@ -183,7 +196,11 @@ def _try(machine: Machine, node: ast.Try, frame: Frame) -> Flow:
             del machine.frames[depth[0] :], machine.passes[depth[1] :]
             if not handlers:
                 raise
-            flow = arm(handlers[0])() if len(handlers) == 1 else machine.branch([arm(handler) for handler in handlers])
+            flow = (
+                arm(handlers[0])()
+                if len(handlers) == 1
+                else machine.branch([arm(handler) for handler in handlers])
+            )
         else:
             if handlers and flow is Flow.ON:
                 flow = machine.branch([lambda: Flow.ON, *map(arm, handlers)])
@@ -196,7 +213,11 @@ def _try(machine: Machine, node: ast.Try, frame: Frame) -> Flow:
 
 def _all_leave(handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Whether what follows a `try` is no less certain for its handlers, since those that run do not come back."""
-    return any(isinstance(last, ast.Return | ast.Break | ast.Continue) for handler in handlers for last in handler.body[-1:])
+    return any(
+        isinstance(last, ast.Return | ast.Break | ast.Continue)
+        for handler in handlers
+        for last in handler.body[-1:]
+    )
 
 
 @executes(ast.With, ast.AsyncWith)
@@ -265,5 +286,3 @@ def _import_from(machine: Machine, node: ast.ImportFrom, frame: Frame) -> Flow:
         value = machine.program.member(machine, frame.file, name, alias.name)
         machine.state.write(frame.names, alias.asname or alias.name, value)
     return Flow.ON
-
-

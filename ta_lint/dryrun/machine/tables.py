@@ -4,9 +4,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.values import Value
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -22,7 +22,9 @@ def guess(machine: Machine, name: str, annotation: str) -> Value | None:
         from ta_lint.dryrun.machine.library import DICT
 
         parameters = list_of((), Tensor(replace(PLAIN, requires=True), None, PARAMETER))
-        return Object(OPTIMIZER, None, {"param_groups": list_of((), Table(DICT, None, {"params": parameters}))})
+        return Object(
+            OPTIMIZER, None, {"param_groups": list_of((), Table(DICT, None, {"params": parameters}))}
+        )
     if kind == "scheduler":
         return Object(SCHEDULER, None, {"optimizer": NONE})
     if kind == "scaler":
@@ -58,4 +60,7 @@ def _of_name(name: str) -> str | None:
     return next((kind for kind, known in _NAMES.items() if lower & known), None)
 
 
-_NAMES = {kind: frozenset(words.split()) for kind, words in read("names.toml", dict[str, dict[str, str]])["arguments"].items()}
+_NAMES = {
+    kind: frozenset(words.split())
+    for kind, words in read("names.toml", dict[str, dict[str, str]])["arguments"].items()
+}

@@ -64,7 +64,10 @@ def _row_of_part(made: Call) -> Value:
 def _split(made: Call) -> Value:
     lengths = made.argument(1, "lengths")
     count = len(lengths.items) if isinstance(lengths, Sequence) and lengths.rest is None else 2
-    parts = [Object(PART, made.place, {"dataset": made.argument(0, "dataset"), "indices": Unknown("indices")}) for _ in range(count)]
+    parts = [
+        Object(PART, made.place, {"dataset": made.argument(0, "dataset"), "indices": Unknown("indices")})
+        for _ in range(count)
+    ]
     return list_of(parts)
 
 
@@ -78,7 +81,17 @@ def _length(made: Call) -> Value:
 def _loader(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
-    names = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last")
+    names = (
+        "dataset",
+        "batch_size",
+        "shuffle",
+        "sampler",
+        "batch_sampler",
+        "num_workers",
+        "collate_fn",
+        "pin_memory",
+        "drop_last",
+    )
     for index, name in enumerate(names, 1):
         given = made.given(index, name)
         if given is not None:
@@ -109,7 +122,13 @@ def sample(machine: Machine, dataset: Value, node: ast.AST) -> Value:
     """One item of a dataset."""
     if isinstance(dataset, Object):
         if isinstance(dataset, Sequence):
-            return dataset.rest if dataset.rest is not None else dataset.items[0] if dataset.items else Unknown("an item")
+            return (
+                dataset.rest
+                if dataset.rest is not None
+                else dataset.items[0]
+                if dataset.items
+                else Unknown("an item")
+            )
         getter = dataset.cls.find("__getitem__")
         if getter is not None:
             return attempt(machine, getter, [dataset, Unknown("an index", "int")], node)
@@ -135,7 +154,9 @@ def collated(value: Value, loader: Object) -> Value:
         return Table(value.cls, value.made, {key: collated(one, loader) for key, one in value.fields.items()})
     if isinstance(value, Known) and isinstance(value.value, str):
         return list_of((), value)
-    if isinstance(value, Known) or (isinstance(value, Unknown) and value.type in ("int", "float", "bool", "numbers")):
+    if isinstance(value, Known) or (
+        isinstance(value, Unknown) and value.type in ("int", "float", "bool", "numbers")
+    ):
         return Tensor(Facts(source=loader))
     return Object(BATCH, loader.made, {"of": loader})
 
@@ -181,5 +202,3 @@ def _moved(made: Call) -> Value:
 @method(LOADER, "__handed_over__")
 def _handed_over(made: Call) -> Value:
     return NONE
-
-

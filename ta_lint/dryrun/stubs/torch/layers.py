@@ -60,7 +60,9 @@ def _norm(first: str) -> Callable[[Sizes], dict[str, Shape]]:
     def parameters(sizes: Sizes) -> dict[str, Shape]:
         on = sizes.get("affine", sizes.get("elementwise_affine", True))
         size = (_size(sizes[first]),)
-        return {} if on is False else {"weight": size} | ({} if sizes.get("bias") is False else {"bias": size})
+        return (
+            {} if on is False else {"weight": size} | ({} if sizes.get("bias") is False else {"bias": size})
+        )
 
     return parameters
 
@@ -76,7 +78,9 @@ def _channels(dimensions: int) -> Callable[[Shape, Sizes], Shape | None]:
 
 
 def _convolved(size: Any, sizes: Sizes) -> int | None:
-    kernel, stride, padding, dilation = (sizes[name] for name in ("kernel_size", "stride", "padding", "dilation"))
+    kernel, stride, padding, dilation = (
+        sizes[name] for name in ("kernel_size", "stride", "padding", "dilation")
+    )
     if not all(isinstance(one, int) for one in (size, kernel, stride, padding, dilation)):
         return size if padding == "same" and isinstance(size, int) else None
     return int((size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1)
@@ -93,23 +97,39 @@ def _flattened(shape: Shape, sizes: Sizes) -> Shape | None:
 
 
 _CONVOLUTION = "in_channels out_channels kernel_size stride=1 padding=0 dilation=1 groups=1 bias=True"
-_TRANSPOSED = "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
+_TRANSPOSED = (
+    "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
+)
 _BATCH_NORM = "num_features eps=0 momentum=0 affine=True track_running_stats=True"
 LAYERS = {
     "Linear": Layer("in_features out_features bias=True", _linear, _last("out_features")),
-    "Bilinear": Layer("in1_features in2_features out_features bias=True", lambda sizes: _linear(sizes | {"in_features": ...}), _unknown),
+    "Bilinear": Layer(
+        "in1_features in2_features out_features bias=True",
+        lambda sizes: _linear(sizes | {"in_features": ...}),
+        _unknown,
+    ),
     "Embedding": Layer(
-        "num_embeddings embedding_dim padding_idx=None", lambda sizes: {"weight": (_size(sizes["num_embeddings"]), _size(sizes["embedding_dim"]))},
+        "num_embeddings embedding_dim padding_idx=None",
+        lambda sizes: {"weight": (_size(sizes["num_embeddings"]), _size(sizes["embedding_dim"]))},
         lambda shape, sizes: (*shape, _size(sizes["embedding_dim"])),
     ),
     "EmbeddingBag": Layer("num_embeddings embedding_dim", lambda sizes: {"weight": (None, None)}, _unknown),
     **{f"Conv{n}d": Layer(_CONVOLUTION, _convolution, _channels(n)) for n in (1, 2, 3)},
     **{f"ConvTranspose{n}d": Layer(_TRANSPOSED, _convolution, _unknown) for n in (1, 2, 3)},
     **{f"BatchNorm{n}d": Layer(_BATCH_NORM, _norm("num_features"), _same) for n in (1, 2, 3)},
-    **{f"InstanceNorm{n}d": Layer(_BATCH_NORM.replace("affine=True", "affine=False"), _norm("num_features"), _same) for n in (1, 2, 3)},
+    **{
+        f"InstanceNorm{n}d": Layer(
+            _BATCH_NORM.replace("affine=True", "affine=False"), _norm("num_features"), _same
+        )
+        for n in (1, 2, 3)
+    },
     "SyncBatchNorm": Layer(_BATCH_NORM, _norm("num_features"), _same),
-    "LayerNorm": Layer("normalized_shape eps=0 elementwise_affine=True bias=True", _norm("normalized_shape"), _same),
-    "RMSNorm": Layer("normalized_shape eps=0 elementwise_affine=True bias=False", _norm("normalized_shape"), _same),
+    "LayerNorm": Layer(
+        "normalized_shape eps=0 elementwise_affine=True bias=True", _norm("normalized_shape"), _same
+    ),
+    "RMSNorm": Layer(
+        "normalized_shape eps=0 elementwise_affine=True bias=False", _norm("normalized_shape"), _same
+    ),
     "GroupNorm": Layer("num_groups num_channels eps=0 affine=True", _norm("num_channels"), _same),
     "PReLU": Layer("num_parameters=1", lambda sizes: {"weight": (_size(sizes["num_parameters"]),)}, _same),
     "Flatten": Layer("start_dim=1 end_dim=-1", _none, _flattened),
@@ -136,7 +156,9 @@ def _arguments(layer: Layer, made: Call) -> Sizes:
     sizes: Sizes = {}
     for index, one in enumerate(layer.arguments.split(), 1):
         name, _, default = one.partition("=")
-        known = {"True": True, "False": False, "None": None}.get(default, int(default) if default.lstrip("-").isdigit() else ...)
+        known = {"True": True, "False": False, "None": None}.get(
+            default, int(default) if default.lstrip("-").isdigit() else ...
+        )
         sizes[name] = made.constant(index, name, known)
     return sizes
 
@@ -148,11 +170,13 @@ def _define(name: str, layer: Layer) -> Class:
         own = made.args[0]
         assert isinstance(own, Object)
         sizes = _arguments(layer, made)
-        own.fields["sizes"] = sizes  # type: ignore[assignment]
+        own.fields["sizes"] = sizes
         if name in ("Softmax", "LogSoftmax"):
             own.fields["dim"] = made.argument(1, "dim")
         for parameter, shape in layer.parameters(sizes).items():
-            made.machine.state.write(own.fields, parameter, Tensor(Facts(requires=True, shape=shape), made.place, PARAMETER))
+            made.machine.state.write(
+                own.fields, parameter, Tensor(Facts(requires=True, shape=shape), made.place, PARAMETER)
+            )
         for argument, size in sizes.items():
             if argument not in own.fields and size is not ...:
                 own.fields[argument] = Known(size)
@@ -167,7 +191,13 @@ def _define(name: str, layer: Layer) -> Class:
         output = layer.output(shape, own.fields["sizes"]) if shape is not None else None
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
-        return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place, shape=output, scale=scale)
+        return computed(
+            made.machine,
+            [*parameters, *made.args[1:], *made.kwargs.values()],
+            made.place,
+            shape=output,
+            scale=scale,
+        )
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
@@ -220,7 +250,12 @@ LOSSES = {
 def _loss(function: str) -> Callable[[Call], Value]:
     def compute(made: Call) -> Value:
         reduced = made.constant(99, "reduction", "mean")
-        result = computed(made.machine, made.values(), made.place, shape=() if reduced in ("mean", "sum", "batchmean") else None)
+        result = computed(
+            made.machine,
+            made.values(),
+            made.place,
+            shape=() if reduced in ("mean", "sum", "batchmean") else None,
+        )
         made.emit("loss", result, by=function, input=made.given(0, "input"), target=made.given(1, "target"))
         return result
 
@@ -239,15 +274,19 @@ def _loss_class(name: str, function: str) -> None:
     def forward(made: Call) -> Value:
         own = made.args[0]
         assert isinstance(own, Object)
-        inner = Call(made.machine, made.node, made.args[1:], {**made.kwargs, "reduction": own.fields.get("reduction", NONE)}, made.loose)
+        inner = Call(
+            made.machine,
+            made.node,
+            made.args[1:],
+            {**made.kwargs, "reduction": own.fields.get("reduction", NONE)},
+            made.loose,
+        )
         return _loss(function)(inner)
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
 
 
-
 for _name, _function in LOSSES.items():
     _loss_class(_name, _function)
     stub(f"torch.nn.functional.{_function}")(_loss(_function))
-

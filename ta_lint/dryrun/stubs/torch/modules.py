@@ -51,7 +51,11 @@ def distant(machine: Machine, made: Call | None, cls: Class = DISTANT) -> Object
     from ta_lint.dryrun.stubs.torch.tensors import PLAIN
 
     place = None if made is None else made.place
-    return Object(cls, place, {"training": TRUE, "parameters of its own": Tensor(replace(PLAIN, requires=True), place, PARAMETER)})
+    return Object(
+        cls,
+        place,
+        {"training": TRUE, "parameters of its own": Tensor(replace(PLAIN, requires=True), place, PARAMETER)},
+    )
 
 
 def is_module(value: Value) -> bool:
@@ -115,7 +119,9 @@ def _init(made: Call) -> Value:
 def _call(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
-    made.emit("forward", own, training=own.fields.get("training", TRUE), recording=made.machine.modes["recording"])
+    made.emit(
+        "forward", own, training=own.fields.get("training", TRUE), recording=made.machine.modes["recording"]
+    )
     forward = own.fields.get("forward") or own.cls.find("forward")
     args = made.args if "forward" not in own.fields else made.args[1:]
     if forward is None or own.cls is DISTANT:
@@ -134,13 +140,17 @@ def _mode(made: Call) -> Value:
     return own
 
 
-def set_mode(machine: Machine, module: Object, wants: Value, made: Call, seen: set[int] | None = None) -> None:
+def set_mode(
+    machine: Machine, module: Object, wants: Value, made: Call, seen: set[int] | None = None
+) -> None:
     """Put a module and all below it into a mode; a class with a `train` of its own decides for itself."""
     seen = set() if seen is None else seen
     if id(module) in seen:
         return
     seen.add(id(module))
-    machine.state.write(module.fields, "training", wants if isinstance(wants, Known) else Unknown("the mode", "bool"))
+    machine.state.write(
+        module.fields, "training", wants if isinstance(wants, Known) else Unknown("the mode", "bool")
+    )
     for _, child in children(module):
         own = child.cls.find("train")
         if isinstance(own, Function):
@@ -160,14 +170,22 @@ def _parameters(made: Call) -> Value:
     if name_of(made) == "buffers":
         return list_of((), Tensor())
     found = held(_own(made))
-    return list_of([one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight"))
+    return list_of(
+        [one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight")
+    )
 
 
 @method(MODULE, "named_parameters")
 def _named_parameters(made: Call) -> Value:
     found = held(_own(made))
-    pairs = [tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one]) for name, one in found.parameters]
-    return list_of(pairs, None if found.complete else tuple_of([Unknown("a name", "str"), Unknown("a parameter out of sight")]))
+    pairs = [
+        tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
+        for name, one in found.parameters
+    ]
+    return list_of(
+        pairs,
+        None if found.complete else tuple_of([Unknown("a name", "str"), Unknown("a parameter out of sight")]),
+    )
 
 
 @method(MODULE, "modules", "children", "named_modules", "named_children")
@@ -178,7 +196,9 @@ def _modules(made: Call) -> Value:
     return list_of(values, None if held(own).complete else Unknown("a module out of sight"))
 
 
-@method(MODULE, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "share_memory", "to_empty")
+@method(
+    MODULE, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "share_memory", "to_empty"
+)
 def _moved(made: Call) -> Value:
     return made.args[0]
 
@@ -196,7 +216,9 @@ def _requires_grad(made: Call) -> Value:
 
     wants = made.constant(1, "requires_grad", True)
     for _, one in held(_own(made)).parameters:
-        made.machine.state.write(one.fields, FACTS, replace(one.facts, requires=None if wants is ... else bool(wants)))
+        made.machine.state.write(
+            one.fields, FACTS, replace(one.facts, requires=None if wants is ... else bool(wants))
+        )
     made.emit("unfreeze" if wants else "freeze", made.args[0])
     return made.args[0]
 
@@ -222,7 +244,14 @@ def _states(made: Call) -> Value:
     value = Tensor()
     if name == "copy":
         return made.args[0]
-    return list_of((), tuple_of([Unknown("a name", "str"), value]) if name == "items" else value if name == "values" else Unknown("a name", "str"))
+    return list_of(
+        (),
+        tuple_of([Unknown("a name", "str"), value])
+        if name == "items"
+        else value
+        if name == "values"
+        else Unknown("a name", "str"),
+    )
 
 
 @method(STATE, "__getitem__", "get", "pop")
@@ -249,7 +278,16 @@ def _register(made: Call) -> Value:
     return NONE
 
 
-@method(MODULE, "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_load_state_dict_post_hook", "compile", "extra_repr", "half_")
+@method(
+    MODULE,
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_load_state_dict_post_hook",
+    "compile",
+    "extra_repr",
+    "half_",
+)
 def _registered(made: Call) -> Value:
     return Unknown("a handle", "handle")
 
@@ -277,9 +315,13 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
         copied = done[id(value)] = Object(value.cls, made.place, {})
         copied.fields.update({name: _copy(one, done, made) for name, one in value.fields.items()})
     elif isinstance(value, Sequence):
-        return Sequence(value.cls, tuple(_copy(one, done, made) for one in value.items), value.rest, made.place)
+        return Sequence(
+            value.cls, tuple(_copy(one, done, made) for one in value.items), value.rest, made.place
+        )
     elif isinstance(value, Table):
-        return Table(value.cls, made.place, {name: _copy(one, done, made) for name, one in value.fields.items()})
+        return Table(
+            value.cls, made.place, {name: _copy(one, done, made) for name, one in value.fields.items()}
+        )
     elif isinstance(value, Choice):
         return Choice(tuple(_copy(one, done, made) for one in value.options))
     else:
@@ -297,7 +339,11 @@ def _handed_over(made: Call) -> Value:
 
 
 def _members(container: Object) -> list[Value]:
-    return [value for name, value in container.fields.items() if isinstance(name, str) and (is_module(value) or isinstance(value, Tensor))]
+    return [
+        value
+        for name, value in container.fields.items()
+        if isinstance(name, str) and (is_module(value) or isinstance(value, Tensor))
+    ]
 
 
 @method(CONTAINER, "__init__")
@@ -313,7 +359,9 @@ def _fill(made: Call) -> Value:
             return NONE
         rest = Unknown("a layer out of sight") if made.loose else None
     else:
-        items, rest = iteration.collected(made.machine, made.args[1], made.node) if len(made.args) > 1 else ((), None)
+        items, rest = (
+            iteration.collected(made.machine, made.args[1], made.node) if len(made.args) > 1 else ((), None)
+        )
     for index, value in enumerate(items):
         made.machine.state.write(own.fields, str(index), value)
     if rest is not None:
@@ -409,15 +457,21 @@ def _keyed(made: Call) -> Value:
 @method(KEYED, "__setitem__")
 def _set_keyed(made: Call) -> Value:
     key = made.args[1]
-    made.machine.state.write(_own(made).fields, str(key.value) if isinstance(key, Known) else "…", made.args[2])
+    made.machine.state.write(
+        _own(made).fields, str(key.value) if isinstance(key, Known) else "…", made.args[2]
+    )
     return NONE
 
 
 @method(KEYED, "items", "keys", "values", "__iter__")
 def _keyed_parts(made: Call) -> Value:
     own, name = _own(made), name_of(made)
-    pairs = [(Known(key), value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")]
-    values = [tuple_of(pair) if name == "items" else pair[1] if name == "values" else pair[0] for pair in pairs]
+    pairs = [
+        (Known(key), value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")
+    ]
+    values = [
+        tuple_of(pair) if name == "items" else pair[1] if name == "values" else pair[0] for pair in pairs
+    ]
     return list_of(values)
 
 

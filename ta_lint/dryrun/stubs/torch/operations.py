@@ -57,7 +57,9 @@ REDUCTIONS = frozenset("mean sum prod norm std var logsumexp nanmean nansum amax
 
 def _operand(made: Call, index: int = 0) -> Tensor | None:
     value = made.args[index] if index < len(made.args) else made.kwargs.get("input", made.kwargs.get("self"))
-    return value if isinstance(value, Tensor) else next(tensors_in([value]), None) if value is not None else None
+    return (
+        value if isinstance(value, Tensor) else next(tensors_in([value]), None) if value is not None else None
+    )
 
 
 def _named(names: str, effect: Any) -> None:
@@ -76,14 +78,23 @@ def name_of(made: Call) -> str:
 
 def any_operation(made: Call) -> Value:
     """An operation of which nothing more is known: autograd goes through it."""
-    if not any(True for _ in tensors_in(made.values())) and not any(isinstance(one, Unknown) and one.type is None for one in made.values()):
+    if not any(True for _ in tensors_in(made.values())) and not any(
+        isinstance(one, Unknown) and one.type is None for one in made.values()
+    ):
         return computed(made.machine, (), made.place)
     result = computed(made.machine, made.values(), made.place)
     name = name_of(made)
     if name in SCALES:
         dim = made.constant(1, "dim", None)
         first = _operand(made)
-        return Tensor(replace(result.facts, scale=(SCALES[name], dim), shape=first.facts.shape if first is not None else None), result.made)
+        return Tensor(
+            replace(
+                result.facts,
+                scale=(SCALES[name], dim),
+                shape=first.facts.shape if first is not None else None,
+            ),
+            result.made,
+        )
     if name in REDUCTIONS and len(made.args) == 1 and "dim" not in made.kwargs:
         return Tensor(replace(result.facts, shape=()), result.made)
     return result
@@ -101,7 +112,9 @@ def read(made: Call) -> Value:
     if own is not None:
         made.emit("read", own)
     name = name_of(made)
-    return Unknown("numbers of a tensor", "float" if name in ("item", "float") else "int" if name == "int" else "numbers")
+    return Unknown(
+        "numbers of a tensor", "float" if name in ("item", "float") else "int" if name == "int" else "numbers"
+    )
 
 
 def in_steps(made: Call) -> Value:
@@ -115,9 +128,17 @@ def pair(made: Call) -> Value:
     own = computed(made.machine, made.values(), made.place)
     name = name_of(made)
     other = made.given(1, "other")
-    if name in ("max", "min", "median") and (other is None or isinstance(other, Tensor)) and "dim" not in made.kwargs:
+    if (
+        name in ("max", "min", "median")
+        and (other is None or isinstance(other, Tensor))
+        and "dim" not in made.kwargs
+    ):
         return Tensor(replace(own.facts, shape=() if other is None else None), own.made)
-    return Object(PAIR, made.place, {"values": own, "indices": cut(own, "in steps", made.place, scale=("indices", None), shape=None)})
+    return Object(
+        PAIR,
+        made.place,
+        {"values": own, "indices": cut(own, "in steps", made.place, scale=("indices", None), shape=None)},
+    )
 
 
 PAIR = new_class("torch.return_types")
@@ -144,7 +165,9 @@ def same(made: Call) -> Value:
     if own is None:
         return Unknown("a tensor") if not made.args else Unknown(getattr(made.args[0], "why", ""))
     result = computed(made.machine, [own], made.place)
-    return Tensor(replace(result.facts, shape=own.facts.shape, scale=own.facts.scale, dtype=own.facts.dtype), made.place)
+    return Tensor(
+        replace(result.facts, shape=own.facts.shape, scale=own.facts.scale, dtype=own.facts.dtype), made.place
+    )
 
 
 def fresh(made: Call) -> Value:
@@ -172,7 +195,9 @@ def _shape(made: Call) -> tuple[Any, ...] | None:
         sizes = list(sizes[0].items)
     elif name in ("full", "normal"):
         return None
-    return tuple(one.value if isinstance(one, Known) and isinstance(one.value, int) else None for one in sizes)
+    return tuple(
+        one.value if isinstance(one, Known) and isinstance(one.value, int) else None for one in sizes
+    )
 
 
 def in_place(made: Call) -> Value:
@@ -206,7 +231,11 @@ def number(made: Call) -> Value:
                 return tuple_of(_size(one) for one in shape)
             if isinstance(index, int) and -len(shape) <= index < len(shape):
                 return _size(shape[index])
-    return tuple_of((), Unknown("a size", "int")) if name == "size" and len(made.args) == 1 else Unknown("a number", "int")
+    return (
+        tuple_of((), Unknown("a size", "int"))
+        if name == "size" and len(made.args) == 1
+        else Unknown("a number", "int")
+    )
 
 
 def _size(size: Any) -> Value:
@@ -335,7 +364,9 @@ def _set(made: Call) -> Value:
 def _requires(made: Call) -> Value:
     own, wants = made.args[0], made.constant(1, "requires_grad", True)
     assert isinstance(own, Tensor)
-    made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=None if wants is ... else bool(wants)))
+    made.machine.state.write(
+        own.fields, FACTS, replace(own.facts, requires=None if wants is ... else bool(wants))
+    )
     made.emit("unfreeze" if wants else "freeze", own)
     return own
 
@@ -345,7 +376,13 @@ def _takes(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
     facts = own.facts
-    return Known(True) if facts.roots or facts.requires is True else Unknown("requires_grad", "bool") if facts.open or facts.requires is None else Known(False)
+    return (
+        Known(True)
+        if facts.roots or facts.requires is True
+        else Unknown("requires_grad", "bool")
+        if facts.open or facts.requires is None
+        else Known(False)
+    )
 
 
 @method(TENSOR, "backward")
@@ -367,8 +404,16 @@ def _backward_of(made: Call) -> Value:
 def _gradients(made: Call) -> Value:
     outputs = made.argument(0, "outputs")
     count = made.argument(1, "inputs")
-    gradient = computed(made.machine, [outputs], made.place) if made.constant(9, "create_graph", False) is True else Tensor(Facts(), made.place)
-    items = [Tensor(gradient.facts, made.place) for _ in count.items] if isinstance(count, Sequence) else [gradient]
+    gradient = (
+        computed(made.machine, [outputs], made.place)
+        if made.constant(9, "create_graph", False) is True
+        else Tensor(Facts(), made.place)
+    )
+    items = (
+        [Tensor(gradient.facts, made.place) for _ in count.items]
+        if isinstance(count, Sequence)
+        else [gradient]
+    )
     return tuple_of(items, count.rest and gradient if isinstance(count, Sequence) else None)
 
 
@@ -377,7 +422,13 @@ def _part(made: Call) -> Value:
     own = made.args[0]
     result = computed(made.machine, made.args, made.place)
     assert isinstance(own, Tensor)
-    return Tensor(replace(result.facts, scale=own.facts.scale if own.facts.scale and own.facts.scale[0] == "indices" else None), made.place)
+    return Tensor(
+        replace(
+            result.facts,
+            scale=own.facts.scale if own.facts.scale and own.facts.scale[0] == "indices" else None,
+        ),
+        made.place,
+    )
 
 
 @method(TENSOR, "__setitem__")
@@ -386,7 +437,11 @@ def _put(made: Call) -> Value:
     assert isinstance(own, Tensor)
     if not own.takes_gradient:
         new = computed(made.machine, [own, value], made.place)
-        made.machine.state.write(own.fields, FACTS, joined_facts(own.facts, new.facts) if new.facts.roots or new.facts.open else own.facts)
+        made.machine.state.write(
+            own.fields,
+            FACTS,
+            joined_facts(own.facts, new.facts) if new.facts.roots or new.facts.open else own.facts,
+        )
     return NONE
 
 
@@ -446,9 +501,13 @@ def _is_tensor(made: Call) -> Value:
     return Known(isinstance(value, Tensor)) if not isinstance(value, Unknown) else Unknown("a kind", "bool")
 
 
-@stub("torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "random.seed", "numpy.random.seed")
+@stub(
+    "torch.manual_seed",
+    "torch.cuda.manual_seed",
+    "torch.cuda.manual_seed_all",
+    "random.seed",
+    "numpy.random.seed",
+)
 def _seed(made: Call) -> Value:
     made.emit("seed")
     return NONE
-
-

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ta_lint.dryrun.machine.library import OBJECT, new_class
+from ta_lint.dryrun.machine.library import new_class
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import Choice, Class, Mergeable, Object, Place, Sequence, Table, Unknown, Value
 
-TENSOR = new_class("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.cuda.FloatTensor", "torch.BoolTensor")
+TENSOR = new_class(
+    "torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.cuda.FloatTensor", "torch.BoolTensor"
+)
 PARAMETER = new_class("torch.nn.Parameter", "torch.nn.parameter.Parameter", bases=(TENSOR,))
 BUFFER = new_class("torch.nn.Buffer", "torch.nn.parameter.Buffer", bases=(TENSOR,))
 
@@ -48,7 +50,6 @@ class Facts(Mergeable):
     source: Any = None
     """What it was read from, such as the loader of its batch."""
 
-
     def either(self, other: "Facts") -> "Facts":
         """What is known of a tensor that has these facts or others."""
         return joined_facts(self, other)
@@ -77,7 +78,12 @@ class Tensor(Object):
 
     def merged(self, other: Value) -> Value | None:
         """One tensor for two that may be meant; leaves with a gradient stay apart."""
-        if not isinstance(other, Tensor) or self.takes_gradient or other.takes_gradient or self.cls is not other.cls:
+        if (
+            not isinstance(other, Tensor)
+            or self.takes_gradient
+            or other.takes_gradient
+            or self.cls is not other.cls
+        ):
             return None
         return Tensor(joined_facts(self.facts, other.facts), self.made)
 
@@ -137,7 +143,9 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     sources = {id(one.facts.source): one.facts.source for one in found if one.facts.source is not None}
     source = next(iter(sources.values())) if len(sources) == 1 else None
     requires = True if roots else None if why else False
-    return Tensor(replace(Facts(roots, why, cuts, requires, not roots and not why, source=source), **known), place)
+    return Tensor(
+        replace(Facts(roots, why, cuts, requires, not roots and not why, source=source), **known), place
+    )
 
 
 def _few(*reasons: tuple[str, ...]) -> tuple[str, ...]:

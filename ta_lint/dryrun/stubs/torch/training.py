@@ -38,7 +38,12 @@ from ta_lint.dryrun.values import (
 
 OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
 SCHEDULER = new_class("torch.optim.lr_scheduler.LRScheduler", "torch.optim.lr_scheduler._LRScheduler")
-SCALER = new_class("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.amp.grad_scaler.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
+SCALER = new_class(
+    "torch.amp.GradScaler",
+    "torch.cuda.amp.GradScaler",
+    "torch.amp.grad_scaler.GradScaler",
+    "torch.cuda.amp.grad_scaler.GradScaler",
+)
 
 
 def _optimizers(name: str) -> Value | None:
@@ -96,7 +101,9 @@ def _optimizer(made: Call) -> Value:
         pairs = [one.items[1] if isinstance(one, Sequence) and len(one.items) == 2 else one for one in items]
         groups = [Table(DICT, made.place, {"params": list_of(pairs, rest), **options_})]
         rest = None
-    made.machine.state.write(own.fields, "param_groups", list_of(groups, None if rest is None else _group(made, rest, options_)))
+    made.machine.state.write(
+        own.fields, "param_groups", list_of(groups, None if rest is None else _group(made, rest, options_))
+    )
     made.machine.state.write(own.fields, "defaults", Table(DICT, made.place, dict(options_)))
     made.emit("optimizer", own)
     return NONE
@@ -105,7 +112,9 @@ def _optimizer(made: Call) -> Value:
 def _group(made: Call, given: Value, defaults: dict[str, Value]) -> Value:
     if not isinstance(given, Table):
         return Unknown("a group of parameters")
-    items, rest = iteration.collected(made.machine, given.fields.get("params", Unknown("parameters")), made.node)
+    items, rest = iteration.collected(
+        made.machine, given.fields.get("params", Unknown("parameters")), made.node
+    )
     return Table(DICT, made.place, {**defaults, **given.fields, "params": list_of(items, rest)})
 
 
@@ -115,7 +124,9 @@ def _add_group(made: Call) -> Value:
     assert isinstance(own, Object)
     groups = own.fields.get("param_groups")
     if isinstance(groups, Sequence):
-        made.machine.state.refill(groups, (*groups.items, _group(made, made.argument(1, "param_group"), {})), groups.rest)
+        made.machine.state.refill(
+            groups, (*groups.items, _group(made, made.argument(1, "param_group"), {})), groups.rest
+        )
     return NONE
 
 
@@ -212,7 +223,9 @@ def _scaler_says(made: Call) -> Value:
 @stub("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grads_with_norm_")  # fmt: skip
 def _clip(made: Call) -> Value:
     given = made.argument(0, "parameters")
-    items, rest = ((given,), None) if isinstance(given, Tensor) else iteration.collected(made.machine, given, made.node)
+    items, rest = (
+        ((given,), None) if isinstance(given, Tensor) else iteration.collected(made.machine, given, made.node)
+    )
     made.emit("clip", given, parameters=items, complete=rest is None)
     return Tensor()
 
@@ -224,7 +237,9 @@ MODE = Class("a mode of autograd", (OBJECT,))
 
 def _recording(name: str, wants: bool | None) -> Class:
     """A context manager and decorator under which autograd records, or not."""
-    cls = new_class(*(f"torch.{prefix}{name}" for prefix in ("", "autograd.", "autograd.grad_mode.")), bases=(MODE,))
+    cls = new_class(
+        *(f"torch.{prefix}{name}" for prefix in ("", "autograd.", "autograd.grad_mode.")), bases=(MODE,)
+    )
 
     def init(made: Call) -> Value:
         own = made.args[0]
@@ -233,7 +248,11 @@ def _recording(name: str, wants: bool | None) -> Class:
         if wants is None or name == "inference_mode":
             asked = TRUE if asked is None else asked
             turns = isinstance(asked, Known) and bool(asked.value)
-            on: Value = Known(turns is (name != "inference_mode")) if isinstance(asked, Known) else Unknown("the mode", "bool")
+            on: Value = (
+                Known(turns is (name != "inference_mode"))
+                if isinstance(asked, Known)
+                else Unknown("the mode", "bool")
+            )
         else:
             on = TRUE if wants else FALSE
         own.fields["wants"] = on
@@ -247,10 +266,17 @@ def _recording(name: str, wants: bool | None) -> Class:
 
 
 def _set(made: Call, wants: Value) -> None:
-    made.machine.state.write(made.machine.modes, "recording", wants.value if isinstance(wants, Known) else None)
+    made.machine.state.write(
+        made.machine.modes, "recording", wants.value if isinstance(wants, Known) else None
+    )
 
 
-for _name, _wants in (("no_grad", False), ("enable_grad", True), ("inference_mode", False), ("set_grad_enabled", None)):
+for _name, _wants in (
+    ("no_grad", False),
+    ("enable_grad", True),
+    ("inference_mode", False),
+    ("set_grad_enabled", None),
+):
     _recording(_name, _wants)
 
 
@@ -282,8 +308,6 @@ def _decorate(made: Call) -> Value:
 
 
 for _name in ("no_grad", "inference_mode", "enable_grad"):
-
-
     _mode = find(f"torch.{_name}")
     assert isinstance(_mode, Class)
 
@@ -306,7 +330,9 @@ def _is_recording(made: Call) -> Value:
     return Unknown("the mode", "bool") if on is None else Known(on)
 
 
-AUTOCAST = new_class("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
+AUTOCAST = new_class(
+    "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"
+)
 
 
 @method(AUTOCAST, "__init__", "__enter__", "__exit__")
@@ -327,7 +353,12 @@ def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
 
 
-WRAPPER = new_class("torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", bases=(MODULE,))
+WRAPPER = new_class(
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DataParallel",
+    bases=(MODULE,),
+)
 
 
 @method(WRAPPER, "__init__")
@@ -367,7 +398,11 @@ def _functional_call(made: Call) -> Value:
     given = made.argument(2, "args")
     args = list(given.items) if isinstance(given, Sequence) else [given]
     result = call(made.machine, made.args[0], args, {}, made.node)
-    return computed(made.machine, [result, made.argument(1, "parameters")], made.place) if isinstance(result, Tensor) else result
+    return (
+        computed(made.machine, [result, made.argument(1, "parameters")], made.place)
+        if isinstance(result, Tensor)
+        else result
+    )
 
 
 for _name in ("zeros_", "ones_", "normal_", "uniform_", "constant_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_", "orthogonal_", "trunc_normal_", "eye_", "dirac_", "sparse_"):  # fmt: skip
