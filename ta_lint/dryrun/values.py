@@ -263,7 +263,7 @@ class Sequence(Object):
     def __init__(
         self, cls: Class, items: tuple[Value, ...], rest: Value | None = None, made: "Place | None" = None
     ) -> None:
-        super().__init__(cls, made, {ITEMS: Items(items, rest)})  # type: ignore[dict-item]
+        super().__init__(cls, made, {ITEMS: Items(items, rest)})
 
     @property
     def items(self) -> tuple[Value, ...]:
