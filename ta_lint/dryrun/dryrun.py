@@ -6,7 +6,7 @@ from ta_lint.dryrun.machine import assigning, conditions, definitions, expressio
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.stubs import programs
+from ta_lint.dryrun.stubs import pretrained, programs
 from ta_lint.dryrun.stubs.python import (
     arguments,
     classes,
@@ -29,6 +29,7 @@ _LIBRARIES = (
     functions,
     iterating,
     standard,
+    pretrained,
     programs,
     data,
     layers,

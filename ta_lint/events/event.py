@@ -10,7 +10,8 @@ class Event:
 
     `action` is one of `ta_lint.core.protocol.Action`, or of the dry run's own. `subject` is the object that does it, such as the
     optimizer. `certain` is False if it depends on something that is not known. `passes` are the loops around it, the outermost first, each
-    with the number of the pass; `functions` are those that were called to come here.
+    with the number of the pass; `functions` are those that were called to come here. `entry` is the function that nobody calls and that
+    was run on guessed arguments, None for what the script itself does.
     """
 
     action: str
@@ -20,3 +21,4 @@ class Event:
     passes: tuple[tuple[Any, int], ...]
     detail: dict[str, Any]
     functions: tuple[Any, ...]
+    entry: Any

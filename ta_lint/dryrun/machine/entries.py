@@ -1,7 +1,7 @@
 """Where a program begins: a script, and then what no code of it calls, on arguments that are guessed."""
 
 import ast
-from typing import Any
+from collections.abc import Callable
 
 from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
@@ -31,7 +31,7 @@ def enter_class(machine: Machine, cls: Class) -> None:
     ]
     if not any(one.name != "__init__" for one in methods):
         return
-    instance = _guarded(machine, lambda: _instance(machine, cls), cls.node)
+    instance = _guarded(machine, lambda: _instance(machine, cls))
     if instance is None:
         return
     for one in methods:
@@ -49,7 +49,11 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
         given = guesses.arguments(machine, function, skip=len(args))
         return call(machine, function, args, given, function.node, loose=True)
 
-    _guarded(machine, run, function.node)
+    machine.entry = function
+    try:
+        _guarded(machine, run)
+    finally:
+        machine.entry = None
 
 
 def _instance(machine: Machine, cls: Class) -> Value:
@@ -59,12 +63,12 @@ def _instance(machine: Machine, cls: Class) -> Value:
     return made if isinstance(made, Object) else Object(cls)
 
 
-def _guarded(machine: Machine, run: Any, node: ast.AST | None) -> Value | None:
+def _guarded(machine: Machine, run: Callable[[], Value]) -> Value | None:
     """An entry has steps of its own, and begins with no condition and no loop around it."""
     machine.steps, machine.doubt, machine.passes = 0, 0, []
     depth = len(machine.frames)
     try:
-        return run()  # type: ignore[no-any-return]
+        return run()
     except (Raised, Exhausted):
         return None
     finally:

@@ -419,7 +419,7 @@ def _nested(
 
         def counted(element: Value) -> Flow:
             nonlocal number
-            machine.passes.append(Pass(node, number, found.of, not found.settles))
+            machine.passes.append(Pass(machine.place(node), number, found.of, not found.settles))
             number += 1
             try:
                 return one(element)

@@ -1,7 +1,6 @@
 """Where names are bound: the frame of a module, a class body or a function call."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from ta_lint.dryrun.state import Changes
 from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
@@ -68,8 +67,8 @@ class Frame:
 class Pass:
     """One pass of a loop, as it runs."""
 
-    loop: Any
-    """The statement or comprehension."""
+    loop: Place
+    """Where the statement or comprehension stands."""
     number: int
     """0 in the first pass, 1 in the settled one."""
     over: Value | None

@@ -61,7 +61,7 @@ class Loop:
         self.machine = machine
         self.frame = frame
         self.doubt = machine.doubt
-        self.now = Pass(node, -1, over, exact, machine.state.mark)
+        self.now = Pass(machine.place(node), -1, over, exact, machine.state.mark)
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         """One more pass. `bind` assigns what the loop goes over."""

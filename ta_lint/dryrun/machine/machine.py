@@ -37,9 +37,13 @@ class Machine:
         self.frames: list[Frame] = []
         self.modes: dict[str, Any] = {"recording": True}
         """What holds for all code that runs: `recording` is whether autograd records; None is unknown."""
+        self.layers = 0
+        """How many modules are in their `forward` now."""
         self.doubt = 0
         """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
         self.steps = 0
+        self.entry: Value | None = None
+        """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
@@ -53,6 +57,7 @@ class Machine:
                 action, self.place(node), subject, self.doubt == 0,
                 tuple((one.loop, one.number) for one in self.passes), detail,
                 tuple(frame.function for frame in self.frames if frame.function is not None),
+                self.entry,
             )
         )  # fmt: skip
 

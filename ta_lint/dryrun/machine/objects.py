@@ -128,6 +128,8 @@ def _of_instance(machine: Machine, value: Object, found: Value, node: ast.AST) -
 
 def has_attribute(value: Value, name: str) -> bool | None:
     """Whether a value certainly has an attribute, or certainly not."""
+    if isinstance(value, External) and not isinstance(library.find(f"{value.name}.{name}"), External):
+        return True
     if not isinstance(value, Object) or isinstance(value, Sequence | Table):
         return None
     cls = value if isinstance(value, Class) else value.cls

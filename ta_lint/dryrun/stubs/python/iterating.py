@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine.library import (
     stub,
     tuple_of,
 )
+from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.values import (
     NONE,
     Class,
@@ -21,6 +22,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    join,
     joined,
 )
 
@@ -172,7 +174,39 @@ def _map(made: Call) -> Value:
 
 @stub("builtins.filter")
 def _filter(made: Call) -> Value:
-    return made.argument(1, "iterable")
+    function = made.argument(0, "function")
+    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    kept: list[Value] = []
+    for one in items:
+        said = one if function == NONE else call(made.machine, function, [one], {}, made.node)
+        verdict = truth(made.machine, said, made.node)
+        if verdict is True:
+            kept.append(one)
+        elif verdict is None:
+            rest = one if rest is None else join(rest, one)
+    return list_of(kept, rest)
+
+
+@stub("itertools.chain", "itertools.chain.from_iterable")
+def _chain(made: Call) -> Value:
+    items: list[Value] = []
+    rest: Value | None = None
+    for one in made.args:
+        known, more = iteration.collected(made.machine, one, made.node)
+        items += known
+        rest = more if rest is None else rest if more is None else join(rest, more)
+    return list_of(items, rest)
+
+
+@stub("itertools.cycle", "itertools.islice")
+def _on_and_on(made: Call) -> Value:
+    found = iteration.elements(made.machine, made.argument(0, "iterable"), made.node)
+    return found if isinstance(found, Stream) else list_of(*found)
+
+
+@stub("itertools.count")
+def _count(made: Call) -> Value:
+    return _range(Call(made.machine, made.node, [made.argument(0, "start", 0), Unknown("no end", "int")]))
 
 
 @stub(

@@ -117,17 +117,20 @@ def _init(made: Call) -> Value:
 
 @method(MODULE, "__call__")
 def _call(made: Call) -> Value:
-    own = made.args[0]
+    own, machine = made.args[0], made.machine
     assert isinstance(own, Object)
-    made.emit(
-        "forward", own, training=own.fields.get("training", TRUE), recording=made.machine.modes["recording"]
-    )
+    training = own.fields.get("training", TRUE)
+    made.emit("forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers)
     forward = own.fields.get("forward") or own.cls.find("forward")
     args = made.args if "forward" not in own.fields else made.args[1:]
     if forward is None or own.cls is DISTANT:
         parameters = [one for _, one in held(own).parameters]
-        return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
-    return call(made.machine, forward, args, made.kwargs, made.node, loose=made.loose)
+        return computed(machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
+    machine.layers += 1
+    try:
+        return call(machine, forward, args, made.kwargs, made.node, loose=made.loose)
+    finally:
+        machine.layers -= 1
 
 
 @method(MODULE, "train", "eval")
@@ -366,7 +369,9 @@ def _fill(made: Call) -> Value:
         made.machine.state.write(own.fields, str(index), value)
     if rest is not None:
         made.machine.state.write(own.fields, "…", rest)
-        made.machine.state.write(own.fields, "incomplete", TRUE if not is_module(rest) else FALSE)
+        made.machine.state.write(
+            own.fields, "incomplete", FALSE if all(map(is_module, options(rest))) else TRUE
+        )
     return NONE
 
 
