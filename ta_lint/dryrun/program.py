@@ -51,14 +51,15 @@ class Program:
             tree = self.tree(path)
             if tree is not None:
                 machine.frames.append(frame)
-                passes, machine.passes, doubt = machine.passes, [], machine.doubt
+                passes, doubt, steps = machine.passes, machine.doubt, machine.steps
+                machine.passes, machine.steps = [], 0
                 try:
                     run(machine, tree.body, frame)
                 except (Raised, Exhausted):
                     pass
                 finally:
                     del machine.frames[machine.frames.index(frame) :]
-                    machine.passes, machine.doubt = passes, doubt
+                    machine.passes, machine.doubt, machine.steps = passes, doubt, steps
         return found
 
     def frame(self, path: str) -> Frame:
