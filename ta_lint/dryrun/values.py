@@ -6,12 +6,9 @@ Values never change, but for what an `Object` holds, and that is written through
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ta_lint.dryrun.flow import Flow
-
-if TYPE_CHECKING:
-    from ta_lint.dryrun.machine.call import Call
 
 MOST_OPTIONS = 4
 """Of more objects than these, a value is no longer known."""
@@ -96,11 +93,11 @@ class Choice(Value):
 
 
 class Native(Value):
-    """A function of Python or of a library, written here: what a call of it does."""
+    """A function of Python or of a library, written here: what a call of it does, which `run` gets as a `machine.call.Call`."""
 
     __slots__ = ("name", "run")
 
-    def __init__(self, name: str, run: "Callable[[Call], Value]") -> None:
+    def __init__(self, name: str, run: Callable[[Any], Value]) -> None:
         self.name = name
         self.run = run
 

@@ -3,19 +3,17 @@
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import Known, Place, Unknown, Value
-
-if TYPE_CHECKING:
-    from ta_lint.dryrun.machine.machine import Machine
 
 
 @dataclass(slots=True)
 class Call:
     """The arguments of a call, and the machine that runs it."""
 
-    machine: "Machine"
+    machine: Machine
     node: ast.AST
     args: list[Value]
     kwargs: dict[str, Value] = field(default_factory=dict)

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from ta_lint.core.data import read
-from ta_lint.dryrun.machine.library import list_of
+from ta_lint.dryrun.machine.library import DICT, list_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.data import LOADER
 from ta_lint.dryrun.stubs.torch.modules import distant
@@ -19,8 +19,6 @@ def guess(machine: Machine, name: str, annotation: str) -> Value | None:
     if kind == "model":
         return distant(machine, None)
     if kind == "optimizer":
-        from ta_lint.dryrun.machine.library import DICT
-
         parameters = list_of((), Tensor(replace(PLAIN, requires=True), None, PARAMETER))
         return Object(
             OPTIMIZER, None, {"param_groups": list_of((), Table(DICT, None, {"params": parameters}))}

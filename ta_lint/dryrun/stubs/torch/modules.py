@@ -1,16 +1,16 @@
 """`torch.nn.Module` and containers of modules: children, parameters, modes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.machine.objects import attribute, item
 from ta_lint.dryrun.stubs.torch.operations import name_of
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
@@ -25,6 +25,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    joined,
     options,
 )
 
@@ -46,10 +47,6 @@ class Held:
 
 def distant(machine: Machine, made: Call | None, cls: Class = DISTANT) -> Object:
     """A module of which nobody knows the layers."""
-    from dataclasses import replace
-
-    from ta_lint.dryrun.stubs.torch.tensors import PLAIN
-
     place = None if made is None else made.place
     return Object(
         cls,
@@ -215,8 +212,6 @@ def _apply(made: Call) -> Value:
 
 @method(MODULE, "requires_grad_")
 def _requires_grad(made: Call) -> Value:
-    from dataclasses import replace
-
     wants = made.constant(1, "requires_grad", True)
     for _, one in held(_own(made)).parameters:
         made.machine.state.write(
@@ -398,8 +393,6 @@ def _iterated(made: Call) -> Value:
 def _indexed(made: Call) -> Value:
     own, key = _own(made), made.args[1]
     members = list_of(_layers(own)) if "…" not in own.fields else list_of((), _any_of(own))
-    from ta_lint.dryrun.machine.objects import item
-
     if isinstance(key, Known) and isinstance(key.value, slice):
         part = Object(own.cls, made.place, {"training": TRUE})
         chosen = item(made.machine, members, key, made.node)
@@ -410,8 +403,6 @@ def _indexed(made: Call) -> Value:
 
 
 def _any_of(own: Object) -> Value:
-    from ta_lint.dryrun.values import joined
-
     return joined(_layers(own))
 
 
