@@ -277,7 +277,22 @@ def test_facts_are_plain_values_but_for_those_that_are_listed() -> None:
 
 
 SHARED_NAMES = {
-    "ta_lint": {"Call", "Cut", "Event", "Flow", "Frame", "Held", "Layer", "Place", "Sequence", "Shape", "Stream", "Value"},
+    "ta_lint": {
+        "Call",
+        "Cut",
+        "Event",
+        "Flow",
+        "Frame",
+        "Held",
+        "Layer",
+        "Place",
+        "Program",
+        "Sequence",
+        "Shape",
+        "State",
+        "Stream",
+        "Value",
+    },
     "ta_runtime": {"AuditCallback", "MonitorCallback", "SnapshotCallback", "Run", "Watcher"},
 }
 """What the dry run and the engine that it will replace both name; what each framework and each template has its own of; and the run that
