@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 
 ROOMS = [
     "core",
+    "events",
     "project",
+    "dryrun",
     "file",
     "syntax",
     "facts/values",
@@ -291,10 +293,26 @@ def test_facts_are_plain_values_but_for_those_that_are_listed() -> None:
 
 
 SHARED_NAMES = {
-    "ta_lint": set(),
+    "ta_lint": {
+        "Call",
+        "Cut",
+        "Event",
+        "Flow",
+        "Frame",
+        "Held",
+        "Layer",
+        "Place",
+        "Program",
+        "Sequence",
+        "Shape",
+        "State",
+        "Stream",
+        "Value",
+    },
     "ta_runtime": {"AuditCallback", "MonitorCallback", "SnapshotCallback", "Run", "Watcher"},
 }
-"""What each framework and each template has its own of; and the run that goes on, beside the public one that was recorded."""
+"""What the dry run and the engine that it will replace both name; what each framework and each template has its own of; and the run that
+goes on, beside the public one that was recorded."""
 
 
 @pytest.mark.parametrize("package", SHARED_NAMES)

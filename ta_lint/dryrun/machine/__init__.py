@@ -1,0 +1,1 @@
+"""How Python runs, on values that are known only in part."""

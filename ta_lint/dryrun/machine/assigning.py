@@ -1,0 +1,44 @@
+"""Assignment to names, attributes, items, and to several of them at once."""
+
+import ast
+
+from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.iteration import unpacked
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.objects import set_attribute, set_item
+from ta_lint.dryrun.machine.tables import evaluate
+from ta_lint.dryrun.values import REST, Known, Object, Sequence, Table, Value, options
+
+
+def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> None:
+    """`target = value`."""
+    if isinstance(target, ast.Name):
+        holder = frame.outside.get(target.id, frame)
+        machine.state.write(holder.names, target.id, value)
+    elif isinstance(target, ast.Attribute):
+        set_attribute(machine, evaluate(machine, target.value, frame), target.attr, value, target)
+    elif isinstance(target, ast.Subscript):
+        holder_, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)
+        set_item(machine, holder_, key, value, target)
+    elif isinstance(target, ast.Tuple | ast.List):
+        stars = [index for index, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        parts = unpacked(machine, value, len(target.elts), stars[0] if stars else None, target)
+        for part, one in zip(target.elts, parts, strict=True):
+            assign(machine, part.value if isinstance(part, ast.Starred) else part, one, frame)
+
+
+def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
+    """`del target`."""
+    if isinstance(target, ast.Name):
+        machine.state.remove(frame.outside.get(target.id, frame).names, target.id)
+    elif isinstance(target, ast.Attribute):
+        for one in options(evaluate(machine, target.value, frame)):
+            if isinstance(one, Object) and not isinstance(one, Sequence | Table):
+                machine.state.remove(one.fields, target.attr)
+    elif isinstance(target, ast.Subscript):
+        holder, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)
+        if isinstance(holder, Table):
+            machine.state.remove(holder.fields, key.value if isinstance(key, Known) else REST)
+    elif isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            delete(machine, part, frame)

@@ -1,0 +1,275 @@
+"""Calls: of functions of the program, of classes, of what stubs describe, and of what is out of sight."""
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.tables import evaluate, run
+from ta_lint.dryrun.values import (
+    NONE,
+    REST,
+    Bound,
+    Choice,
+    Class,
+    Consumer,
+    External,
+    Function,
+    Known,
+    Native,
+    Object,
+    Sequence,
+    Stream,
+    Table,
+    Unknown,
+    Value,
+    joined,
+)
+
+STUB = ".stub"
+"""How the file of a library's program ends."""
+MOST_DEEP = 40
+"""Calls of the program's functions inside of one another."""
+
+
+class Stopped(Exception):
+    """What goes over a generator has left its loop."""
+
+    def __init__(self, flow: Flow) -> None:
+        super().__init__()
+        self.flow = flow
+
+
+def call(
+    machine: Machine,
+    function: Value,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    loose: bool = False,
+) -> Value:
+    """The value of a call, which does what it does.
+
+    Raises:
+        Raised: it certainly raises an exception of the program.
+    """
+    machine.step()
+    if isinstance(function, Bound):
+        return call(machine, function.function, [function.receiver, *args], kwargs, node, loose=loose)
+    if isinstance(function, Function):
+        return _of_the_program(machine, function, args, kwargs, node, loose)
+    if isinstance(function, Native):
+        return function.run(Call(machine, node, args, kwargs, loose))
+    if isinstance(function, Class):
+        return make(machine, function, args, kwargs, node, loose=loose)
+    if isinstance(function, Choice):
+        return machine.choose(
+            [
+                lambda one=one: call(machine, one, list(args), dict(kwargs), node, loose=loose)  # type: ignore[misc]
+                for one in function.options
+                if one != NONE
+            ]
+        )
+    if isinstance(function, Object):
+        method = function.cls.find("__call__")
+        if method is not None:
+            return call(machine, method, [function, *args], kwargs, node, loose=loose)
+    name = (
+        function.name
+        if isinstance(function, External)
+        else getattr(function, "why", "") or "a value that is not known"
+    )
+    hand_over(machine, [*args, *kwargs.values()], name, node)
+    return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
+
+
+def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST) -> None:
+    """Code out of sight gets these values, and may change what they hold."""
+    for value in values:
+        if isinstance(value, Object) and (escape := value.cls.find("__handed_over__")) is not None:
+            assert isinstance(escape, Native)
+            escape.run(Call(machine, node, [value, Known(name)]))
+        elif isinstance(value, Sequence) and value.cls is not library.TUPLE:
+            machine.state.extend(value, Unknown(f"{name} may add to it"))
+        elif isinstance(value, Sequence):
+            hand_over(machine, list(value.items), name, node)
+        elif isinstance(value, Table):
+            machine.state.write(value.fields, REST, Unknown(f"{name} may change it"))
+        elif isinstance(value, Function) and value.node not in machine.called:
+            perhaps(machine, value, node)
+
+
+def perhaps(machine: Machine, function: Value, node: ast.AST) -> None:
+    """A function that code out of sight gets runs perhaps, with arguments that nobody knows."""
+
+    def arm() -> Flow:
+        call(machine, function, [], {}, node, loose=True)
+        return Flow.ON
+
+    machine.branch([arm, lambda: Flow.ON])
+
+
+def make(
+    machine: Machine,
+    cls: Class,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    loose: bool = False,
+) -> Value:
+    """An instance of a class."""
+    creator = cls.find("__new__")
+    if isinstance(creator, Native):
+        made = creator.run(Call(machine, node, [cls, *args], kwargs, loose))
+    elif creator is not None:
+        made = call(machine, creator, [cls, *args], kwargs, node, loose=loose)
+    else:
+        made = Object(cls, machine.place(node))
+    if isinstance(made, Object) and made.cls.is_a(cls):
+        start = cls.find("__init__")
+        if start is not None:
+            call(machine, start, [made, *args], kwargs, node, loose=loose)
+        elif cls.out_of_sight:
+            hand_over(machine, [*args, *kwargs.values()], cls.name, node)
+    return made
+
+
+def _of_the_program(
+    machine: Machine,
+    function: Function,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    loose: bool,
+) -> Value:
+    machine.called.add(function.node)
+    running = [frame.function for frame in machine.frames if frame.function is not None]
+    if len(running) > MOST_DEEP:
+        return Unknown("calls are too deep")
+    if sum(one.node is function.node for one in running) > 1:
+        return Unknown(f"{function.name} calls itself")
+    frame = Frame(function.frame.file, function.frame, function, function.owner)
+    bind(frame, function, args, kwargs, loose)
+    if frame.file.endswith(STUB):
+        frame.site = machine.place(node)
+    if _yields(function.node):
+        return Stream(
+            library.STREAM,
+            lambda consumer: _generate(machine, frame, function, consumer),
+            None,
+            machine.place(node),
+            settles=False,
+        )
+    for manager in function.within:
+        enter(machine, manager, node)
+    try:
+        return execute(machine, frame, function)
+    finally:
+        for manager in reversed(function.within):
+            leave(machine, manager, node)
+
+
+def enter(machine: Machine, manager: Object, node: ast.AST) -> Value:
+    """What `with manager as value` binds."""
+    method = manager.cls.find("__enter__")
+    return manager if method is None else call(machine, method, [manager], {}, node)
+
+
+def leave(machine: Machine, manager: Object, node: ast.AST) -> None:
+    """The `with` statement ends."""
+    method = manager.cls.find("__exit__")
+    if method is not None:
+        call(machine, method, [manager, NONE, NONE, NONE], {}, node)
+
+
+def execute(machine: Machine, frame: Frame, function: Function) -> Value:
+    """Run the body of a function whose arguments are bound, and return what it returns."""
+    doubt = machine.doubt
+    frame.mark = machine.state.mark
+    machine.frames.append(frame)
+    passes, machine.passes = machine.passes, list(machine.passes)
+    try:
+        if isinstance(function.node, ast.Lambda):
+            return evaluate(machine, function.node.body, frame)
+        flow = run(machine, function.node.body, frame)
+        machine.state.meet(frame.mark, flow, frame.exits)
+        if flow is Flow.ON:
+            frame.returned.append(NONE)
+        return joined(frame.returned)
+    finally:
+        machine.frames.pop()
+        machine.passes = passes
+        machine.doubt = doubt
+
+
+def _generate(machine: Machine, frame: Frame, function: Function, consumer: Consumer) -> Flow:
+    """Run a generator: what it yields goes to the consumer, there and then."""
+    depth, passes = len(machine.frames), list(machine.passes)
+    frame.consumer = consumer
+    try:
+        execute(machine, frame, function)
+    except Stopped as stopped:
+        if frame.consumer is not consumer:
+            raise
+        del machine.frames[depth:]
+        machine.passes = passes
+        return stopped.flow
+    return Flow.ON
+
+
+def bind(frame: Frame, function: Function, args: list[Value], kwargs: dict[str, Value], loose: bool) -> None:
+    """Bind the parameters of a function to the arguments of a call."""
+    parameters = function.node.args
+    names = [one.arg for one in (*parameters.posonlyargs, *parameters.args)]
+    if names and args and function.owner is not None:
+        frame.receiver = args[0]
+    frame.names.update(zip(names, args, strict=False))
+    left = dict(kwargs)
+    for name in (*names[len(args) :], *(one.arg for one in parameters.kwonlyargs)):
+        if name in left:
+            frame.names[name] = left.pop(name)
+        elif loose:
+            frame.names[name] = Unknown(f"the argument {name} of {function.name}")
+        else:
+            frame.names[name] = function.defaults.get(name) or Unknown(
+                f"the argument {name} of {function.name}"
+            )
+    if parameters.vararg is not None:
+        rest = Unknown("further arguments") if loose else None
+        frame.names[parameters.vararg.arg] = Sequence(library.TUPLE, tuple(args[len(names) :]), rest)
+    if parameters.kwarg is not None:
+        table = Table(library.DICT, None, dict(left))
+        if loose:
+            table.fields[REST] = Unknown("further arguments")
+        frame.names[parameters.kwarg.arg] = table
+
+
+@lru_cache(4096)
+def _yields(node: ast.AST) -> bool:
+    """Whether a function is a generator: whether it has a `yield` of its own."""
+    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node))
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    body: Any = getattr(node, "body", [])
+    pending = list(body) if isinstance(body, list) else [body]
+    while pending:
+        part = pending.pop()
+        yield part
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending.extend(ast.iter_child_nodes(part))
+
+
+def attempt(machine: Machine, function: Value, args: list[Value], node: ast.AST) -> Value:
+    """The value of a call that may raise."""
+    try:
+        return call(machine, function, args, {}, node)
+    except Raised:
+        return Unknown("it raises")

@@ -1,0 +1,106 @@
+"""Conditions: what is known of them, and what is known where they hold."""
+
+import ast
+from functools import lru_cache
+from typing import Any
+
+from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.objects import truth
+from ta_lint.dryrun.machine.tables import evaluate
+from ta_lint.dryrun.values import NONE, Choice, Known, Unknown, Value, options
+
+_PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
+
+
+def decide(machine: Machine, test: ast.expr, frame: Frame) -> bool | None:
+    """Whether a condition holds, by its value, or because the same was asked before on this path."""
+    verdict = truth(machine, evaluate(machine, test, frame), test)
+    if verdict is None and machine.assumed:
+        inner, negated = _without_not(test)
+        key = _key(machine, inner, frame)
+        if key in machine.assumed:
+            return machine.assumed[key] is not negated
+    return verdict
+
+
+def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> None:
+    """From here on, on this path, the condition holds, or not: the names in it are known better."""
+    inner, negated = _without_not(test)
+    holds = holds is not negated
+    key = _key(machine, inner, frame)
+    if key is not None:
+        machine.assumed[key] = holds
+    if isinstance(inner, ast.BoolOp) and isinstance(inner.op, ast.And) is holds:
+        for part in inner.values:
+            assume(machine, part, frame, holds=holds)
+    elif isinstance(inner, ast.Name):
+        _narrow(machine, inner, frame, lambda value: truth(machine, value, inner) is not (not holds))
+    elif isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.left, ast.Name):
+        right = evaluate(machine, inner.comparators[0], frame)
+        if isinstance(right, Known) and isinstance(inner.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+            same = isinstance(inner.ops[0], ast.Is | ast.Eq) is holds
+            _narrow(
+                machine,
+                inner.left,
+                frame,
+                lambda value: not isinstance(value, Known) or (value == right) is same,
+            )
+            if same and isinstance(evaluate(machine, inner.left, frame), Unknown):
+                _bind(machine, inner.left.id, right, frame)
+    elif (
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Name)
+        and inner.func.id == "isinstance"
+        and len(inner.args) == 2
+        and isinstance(inner.args[0], ast.Name)
+    ):
+        kinds = evaluate(machine, inner.args[1], frame)
+        _narrow(
+            machine, inner.args[0], frame, lambda value: library.is_instance(value, kinds) is not (not holds)
+        )
+
+
+def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
+    negated = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, negated = test.operand, not negated
+    return test, negated
+
+
+def _key(machine: Machine, test: ast.expr, frame: Frame) -> Any:
+    """What makes two conditions one: the same code about the same values. None where a call or an item is part of it."""
+    plain = _plain(test)
+    return None if plain is None else (plain[0], *(evaluate(machine, name, frame) for name in plain[1]))
+
+
+@lru_cache(20_000)
+def _plain(test: ast.expr) -> tuple[str, tuple[ast.expr, ...]] | None:
+    """The text of a condition and the names and attributes in it."""
+    parts = list(ast.walk(test))
+    if not all(isinstance(part, _PLAIN) for part in parts):
+        return None
+    inner = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+    names = [part for part in parts if isinstance(part, ast.Name | ast.Attribute) and id(part) not in inner]
+    return ast.dump(test), tuple(names)
+
+
+def _narrow(machine: Machine, name: ast.Name, frame: Frame, fits: Any) -> None:
+    value = evaluate(machine, name, frame)
+    if isinstance(value, Choice):
+        left = tuple(one for one in options(value) if fits(one))
+        if left and len(left) < len(value.options):
+            _bind(machine, name.id, left[0] if len(left) == 1 else Choice(left), frame)
+
+
+def _bind(machine: Machine, name: str, value: Value, frame: Frame) -> None:
+    holder = frame.holder(name)
+    if holder is not None:
+        machine.state.write(holder.names, name, value)
+
+
+def is_none(value: Value) -> bool | None:
+    """Whether a value is None."""
+    verdicts = {one == NONE if not isinstance(one, Unknown) else None for one in options(value)}
+    return verdicts.pop() if len(verdicts) == 1 else None

@@ -1,0 +1,103 @@
+"""Functions, classes and their decorators."""
+
+import ast
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.tables import evaluate, evaluates, executes, run
+from ta_lint.dryrun.values import Class, External, Function, Native, Object, Unknown, Value, options
+
+
+def _function(
+    machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame
+) -> Function:
+    outer = frame
+    function = Function(library.FUNCTION, node, outer, machine.place(node))
+    function.owner = frame.owner if frame.function is None else None
+    parameters = node.args
+    names = [one.arg for one in (*parameters.posonlyargs, *parameters.args)]
+    with_default = names[len(names) - len(parameters.defaults) :]
+    defaults = dict(zip(with_default, parameters.defaults, strict=True))
+    defaults |= {
+        one.arg: value
+        for one, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+        if value is not None
+    }
+    function.defaults = {name: evaluate(machine, value, frame) for name, value in defaults.items()}
+    return function
+
+
+@evaluates(ast.Lambda)
+def _lambda(machine: Machine, node: ast.Lambda, frame: Frame) -> Value:
+    return _function(machine, node, frame)
+
+
+@executes(ast.FunctionDef, ast.AsyncFunctionDef)
+def _define(machine: Machine, node: ast.FunctionDef, frame: Frame) -> Flow:
+    value: Value = _function(machine, node, frame)
+    for decorator in reversed(node.decorator_list):
+        value = _decorated(machine, decorator, value, frame)
+    machine.state.write(frame.outside.get(node.name, frame).names, node.name, value)
+    return Flow.ON
+
+
+def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame) -> Value:
+    """What a decorator makes of a function or class; one that is out of sight leaves it as it is."""
+    if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
+        former = evaluate(machine, decorator.value, frame)
+        if isinstance(former, Object) and former.cls is library.PROPERTY:
+            made = Object(library.PROPERTY, former.made, dict(former.fields))
+            if decorator.attr == "setter":
+                made.fields["set"] = value
+            return made
+    by = evaluate(machine, decorator, frame)
+    if isinstance(by, External | Unknown):
+        return value
+    try:
+        result = call(machine, by, [value], {}, decorator)
+    except Raised:
+        return value
+    return value if isinstance(result, Unknown) else result
+
+
+@executes(ast.ClassDef)
+def _class(machine: Machine, node: ast.ClassDef, frame: Frame) -> Flow:
+    bases = [_base(evaluate(machine, base, frame)) for base in node.bases]
+    cls = Class(node.name, tuple(bases) or (library.OBJECT,), None, node, machine.place(node))
+    body = Frame(frame.file, frame, None, cls)
+    machine.frames.append(body)
+    try:
+        run(machine, node.body, body)
+    finally:
+        machine.frames.pop()
+    cls.fields.update(body.names)
+    for keyword in node.keywords:
+        evaluate(machine, keyword.value, frame)
+    prepare = cls.find("__class_made__")
+    value: Value = cls
+    if isinstance(prepare, Native):
+        value = call(machine, prepare, [cls], {}, node)
+    hook = cls.find("__init_subclass__", cls)
+    if isinstance(hook, Function):
+        arguments = {
+            one.arg: evaluate(machine, one.value, frame)
+            for one in node.keywords
+            if one.arg is not None and one.arg != "metaclass"
+        }
+        call(machine, hook, [cls], arguments, node)
+    for decorator in reversed(node.decorator_list):
+        value = _decorated(machine, decorator, value, frame)
+    machine.state.write(frame.outside.get(node.name, frame).names, node.name, value)
+    return Flow.ON
+
+
+def _base(value: Value) -> Class:
+    """A base class; of one that is out of sight nothing is known but its name."""
+    found = next((one for one in options(value) if isinstance(one, Class)), None)
+    if found is not None:
+        return found
+    name = value.name if isinstance(value, External) else getattr(value, "why", "")
+    return Class(f"?{name}", (library.OBJECT,))

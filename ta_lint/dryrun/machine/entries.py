@@ -1,0 +1,78 @@
+"""Where a program begins: a script, and then what no code of it calls, on arguments that are guessed."""
+
+import ast
+from collections.abc import Callable
+
+from ta_lint.dryrun.machine import guesses
+from ta_lint.dryrun.machine.calling import call, make
+from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
+from ta_lint.dryrun.values import Class, Function, Object, Value
+
+
+def run_script(machine: Machine, path: str) -> None:
+    """Run a file as a script, and then all of its functions and methods that have not been called."""
+    module = machine.program.module(machine, path, "__main__")
+    for value in list(module.fields.values()):
+        if isinstance(value, Function) and value.frame.file == path:
+            enter(machine, value, None)
+        elif (
+            isinstance(value, Class)
+            and value.node is not None
+            and value.made is not None
+            and value.made.file == path
+        ):
+            enter_class(machine, value)
+
+
+def enter_class(machine: Machine, cls: Class) -> None:
+    """Run the methods that nobody has called, on an instance that nobody has made."""
+    methods = [
+        one for one in cls.fields.values() if isinstance(one, Function) and one.node not in machine.called
+    ]
+    if not any(one.name != "__init__" for one in methods):
+        return
+    instance = _guarded(machine, lambda: _instance(machine, cls))
+    if instance is None:
+        return
+    for one in methods:
+        if one.node not in machine.called and one.name != "__init__":
+            enter(machine, one, instance)
+
+
+def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
+    """Run a function that nobody has called."""
+    if function.node in machine.called:
+        return
+    args = [] if receiver is None else [receiver]
+
+    def run() -> Value:
+        given = guesses.arguments(machine, function, skip=len(args))
+        return call(machine, function, args, given, function.node, loose=True)
+
+    machine.entry = function
+    try:
+        _guarded(machine, run)
+    finally:
+        machine.entry = None
+
+
+def _instance(machine: Machine, cls: Class) -> Value:
+    start = cls.find("__init__")
+    given = guesses.arguments(machine, start, skip=1) if isinstance(start, Function) else {}
+    made = make(machine, cls, [], given, cls.node or ast.Pass(), loose=True)
+    return made if isinstance(made, Object) else Object(cls)
+
+
+def _guarded(machine: Machine, run: Callable[[], Value]) -> Value | None:
+    """An entry has steps of its own, and begins with no condition and no loop around it."""
+    machine.steps, machine.doubt, machine.passes = 0, 0, []
+    depth = len(machine.frames)
+    try:
+        return run()
+    except (Raised, Exhausted):
+        return None
+    finally:
+        del machine.frames[depth:]
+        machine.passes = []
+        if not machine.frames:
+            machine.state.forget()

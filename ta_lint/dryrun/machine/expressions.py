@@ -1,0 +1,475 @@
+"""Expressions, but for lambdas."""
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.assigning import assign
+from ta_lint.dryrun.machine.calling import Stopped, call
+from ta_lint.dryrun.machine.conditions import assume, decide, is_none
+from ta_lint.dryrun.machine.frame import Frame, Pass
+from ta_lint.dryrun.machine.iteration import UNROLLED, collected, each, elements
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.objects import attribute, binary, boolean, item, truth
+from ta_lint.dryrun.machine.tables import evaluate, evaluates
+from ta_lint.dryrun.values import (
+    NONE,
+    REST,
+    TRUE,
+    Choice,
+    Known,
+    Object,
+    Sequence,
+    Stream,
+    Table,
+    Unknown,
+    Value,
+    join,
+    joined,
+)
+
+MOST_ENTRIES = 200
+"""Of a list or dictionary that is written down. A longer one is a table of constants, and only what an entry may be is kept."""
+
+
+@evaluates(ast.Constant)
+def _constant(machine: Machine, node: ast.Constant, frame: Frame) -> Value:
+    return Known(node.value)
+
+
+@evaluates(ast.Name)
+def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
+    holder = frame.holder(node.id)
+    if holder is not None and node.id in holder.names:
+        return holder.names[node.id]
+    return machine.program.builtin(node.id)  # type: ignore[no-any-return]
+
+
+@evaluates(ast.JoinedStr)
+def _formatted(machine: Machine, node: ast.JoinedStr, frame: Frame) -> Value:
+    text: str | None = ""
+    for part in node.values:
+        value = evaluate(machine, part.value if isinstance(part, ast.FormattedValue) else part, frame)
+        plain = isinstance(value, Known) and not (
+            isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1)
+        )
+        text = f"{text}{value.value}" if plain and text is not None else None  # type: ignore[attr-defined]
+    return Unknown("a formatted string", "str") if text is None else Known(text)
+
+
+@evaluates(ast.FormattedValue)
+def _part(machine: Machine, node: ast.FormattedValue, frame: Frame) -> Value:
+    evaluate(machine, node.value, frame)
+    return Unknown("a formatted string", "str")
+
+
+@evaluates(ast.Tuple, ast.List, ast.Set)
+def _sequence(machine: Machine, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Value:
+    cls = (
+        library.TUPLE
+        if isinstance(node, ast.Tuple)
+        else library.LIST
+        if isinstance(node, ast.List)
+        else library.SET
+    )
+    if len(node.elts) > MOST_ENTRIES:
+        return Sequence(cls, (), evaluate(machine, node.elts[0], frame), machine.place(node))
+    items: list[Value] = []
+    rest: Value | None = None
+    for part in node.elts:
+        if isinstance(part, ast.Starred):
+            more, further = collected(machine, evaluate(machine, part.value, frame), part)
+            items.extend(more)
+            rest = further if rest is None else rest if further is None else join(rest, further)
+        else:
+            items.append(evaluate(machine, part, frame))
+    return Sequence(cls, tuple(items), rest, machine.place(node))
+
+
+@evaluates(ast.Dict)
+def _dict(machine: Machine, node: ast.Dict, frame: Frame) -> Value:
+    table = Table(library.DICT, machine.place(node))
+    if len(node.keys) > MOST_ENTRIES:
+        table.fields[REST] = evaluate(machine, node.values[0], frame)
+        return table
+    for key_node, value_node in zip(node.keys, node.values, strict=True):
+        value = evaluate(machine, value_node, frame)
+        if key_node is None:
+            if isinstance(value, Table):
+                table.fields.update(value.fields)
+            else:
+                table.fields[REST] = Unknown("a key that is not known")
+            continue
+        key = evaluate(machine, key_node, frame)
+        at = key.value if isinstance(key, Known) else REST
+        table.fields[at] = (
+            value if at is not REST or REST not in table.fields else join(table.fields[REST], value)
+        )
+    return table
+
+
+@evaluates(ast.Attribute)
+def _attribute(machine: Machine, node: ast.Attribute, frame: Frame) -> Value:
+    return attribute(machine, evaluate(machine, node.value, frame), node.attr, node)
+
+
+@evaluates(ast.Subscript)
+def _subscript(machine: Machine, node: ast.Subscript, frame: Frame) -> Value:
+    return item(machine, evaluate(machine, node.value, frame), evaluate(machine, node.slice, frame), node)
+
+
+@evaluates(ast.Slice)
+def _slice(machine: Machine, node: ast.Slice, frame: Frame) -> Value:
+    parts = [
+        NONE if part is None else evaluate(machine, part, frame)
+        for part in (node.lower, node.upper, node.step)
+    ]
+    if all(isinstance(part, Known) for part in parts):
+        return Slice(slice(*(part.value for part in parts)))  # type: ignore[attr-defined]
+    return Unknown("a slice", "slice")
+
+
+class Slice(Known):
+    """A slice of constants, which Python cannot hash before 3.12."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash((self.value.start, self.value.stop, self.value.step))
+
+
+@evaluates(ast.IfExp)
+def _either(machine: Machine, node: ast.IfExp, frame: Frame) -> Value:
+    holds = decide(machine, node.test, frame)
+    if holds is not None:
+        return evaluate(machine, node.body if holds else node.orelse, frame)
+
+    def arm(holds: bool, part: ast.expr) -> Callable[[], Value]:
+        def taken() -> Value:
+            assume(machine, node.test, frame, holds=holds)
+            return evaluate(machine, part, frame)
+
+        return taken
+
+    return machine.choose([arm(True, node.body), arm(False, node.orelse)])
+
+
+@evaluates(ast.BoolOp)
+def _and_or(machine: Machine, node: ast.BoolOp, frame: Frame) -> Value:
+    stops = isinstance(node.op, ast.Or)
+    return _from(machine, node.values, 0, stops, frame)
+
+
+def _from(machine: Machine, parts: list[ast.expr], index: int, stops: bool, frame: Frame) -> Value:
+    value = evaluate(machine, parts[index], frame)
+    if index == len(parts) - 1:
+        return value
+    verdict = truth(machine, value, parts[index])
+    if verdict is stops:
+        return value
+    if verdict is not None:
+        return _from(machine, parts, index + 1, stops, frame)
+    other = machine.choose([lambda: _from(machine, parts, index + 1, stops, frame)])
+    if isinstance(other, Known) and isinstance(other.value, bool) and other.value is not stops:
+        return Unknown("nobody knows", "bool")
+    return (
+        _stopped(value, stops)
+        if isinstance(value, Unknown) and isinstance(other, Unknown)
+        else join(_stopped(value, stops), other)
+    )
+
+
+def _stopped(value: Value, stops: bool) -> Value:
+    """What `value` is where `or` stops at it: none of its options that are false."""
+    if stops and isinstance(value, Choice):
+        left = [one for one in value.options if not (isinstance(one, Known) and not one.value)]
+        return joined(left) if left else value
+    return value
+
+
+_SIGNS: dict[type[ast.AST], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+
+@evaluates(ast.UnaryOp)
+def _unary(machine: Machine, node: ast.UnaryOp, frame: Frame) -> Value:
+    value = evaluate(machine, node.operand, frame)
+    if isinstance(node.op, ast.Not):
+        verdict = truth(machine, value, node)
+        return boolean(None if verdict is None else not verdict)
+    if isinstance(value, Known):
+        compute = _SIGNS[type(node.op)]
+        try:
+            return Known(compute(value.value))
+        except TypeError:
+            return Unknown("it cannot be computed")
+    method = library.find_method(
+        value, {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}[type(node.op)]
+    )
+    return value if method is None else call(machine, method, [value], {}, node)
+
+
+@evaluates(ast.BinOp)
+def _binary(machine: Machine, node: ast.BinOp, frame: Frame) -> Value:
+    return binary(
+        machine, node.op, evaluate(machine, node.left, frame), evaluate(machine, node.right, frame), node
+    )
+
+
+@evaluates(ast.Compare)
+def _compare(machine: Machine, node: ast.Compare, frame: Frame) -> Value:
+    left = evaluate(machine, node.left, frame)
+    result: Value = TRUE
+    for kind, part in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(machine, part, frame)
+        result = _compared(machine, kind, left, right, node)
+        if isinstance(result, Known) and not result.value:
+            return result
+        left = right
+    return result
+
+
+def _compared(machine: Machine, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
+    if isinstance(kind, ast.Is | ast.IsNot):
+        same = _is_same(left, right)
+        return boolean(None if same is None else same is isinstance(kind, ast.Is))
+    if isinstance(kind, ast.In | ast.NotIn):
+        inside = _is_in(machine, left, right, node)
+        return boolean(None if inside is None else inside is isinstance(kind, ast.In))
+    if isinstance(kind, ast.Eq | ast.NotEq) and (left == NONE or right == NONE):
+        same = _is_same(left, right)
+        return boolean(None if same is None else same is isinstance(kind, ast.Eq))
+    return binary(machine, kind, left, right, node)
+
+
+def _is_same(left: Value, right: Value) -> bool | None:
+    for one, other in ((left, right), (right, left)):
+        if one == NONE:
+            return is_none(other)
+    if isinstance(left, Known) and isinstance(right, Known):
+        return left == right
+    if isinstance(left, Object) and isinstance(right, Object):
+        return left is right
+    return None
+
+
+def _is_in(machine: Machine, left: Value, right: Value, node: ast.AST) -> bool | None:
+    if isinstance(right, Known) and isinstance(left, Known):
+        try:
+            return left.value in right.value
+        except TypeError:
+            return None
+    if isinstance(right, Table):
+        if isinstance(left, Known) and left.value in right.fields:
+            return True
+        return False if isinstance(left, Known) and right.rest is None else None
+    if isinstance(right, Sequence):
+        if left in right.items:
+            return True
+        constants = isinstance(left, Known) and all(isinstance(one, Known) for one in right.items)
+        return False if constants and right.rest is None else None
+    return None
+
+
+@evaluates(ast.NamedExpr)
+def _walrus(machine: Machine, node: ast.NamedExpr, frame: Frame) -> Value:
+    value = evaluate(machine, node.value, frame)
+    target = frame
+    while target.consumer is _COMPREHENSION and target.outer is not None:
+        target = target.outer
+    assign(machine, node.target, value, target)
+    return value
+
+
+@evaluates(ast.Starred, ast.Await)
+def _inner(machine: Machine, node: ast.Starred | ast.Await, frame: Frame) -> Value:
+    return evaluate(machine, node.value, frame)
+
+
+@evaluates(ast.Yield)
+def _yield(machine: Machine, node: ast.Yield, frame: Frame) -> Value:
+    value = NONE if node.value is None else evaluate(machine, node.value, frame)
+    _hand(frame, value)
+    return Unknown("what is sent")
+
+
+@evaluates(ast.YieldFrom)
+def _yield_from(machine: Machine, node: ast.YieldFrom, frame: Frame) -> Value:
+    def hand(value: Value) -> Flow:
+        _hand(frame, value)
+        return Flow.ON
+
+    each(elements(machine, evaluate(machine, node.value, frame), node), hand)
+    return NONE
+
+
+def _hand(frame: Frame, value: Value) -> None:
+    """Give a yielded value to who goes over the generator."""
+    owner: Frame | None = frame
+    while owner is not None and (owner.consumer is None or owner.consumer is _COMPREHENSION):
+        owner = owner.outer
+    if owner is not None and owner.consumer is not None:
+        flow = owner.consumer(value)
+        if flow is not Flow.ON:
+            raise Stopped(flow)
+
+
+def _COMPREHENSION(value: Value) -> Flow:
+    return Flow.ON
+
+
+@evaluates(ast.ListComp, ast.SetComp)
+def _list(machine: Machine, node: ast.ListComp, frame: Frame) -> Value:
+    items, certain = _gathered(machine, node, frame, lambda inner: evaluate(machine, node.elt, inner))
+    cls = library.SET if isinstance(node, ast.SetComp) else library.LIST
+    if certain:
+        return Sequence(cls, tuple(items), None, machine.place(node))
+    return Sequence(cls, (), joined(items) if items else Unknown("an element"), machine.place(node))
+
+
+@evaluates(ast.GeneratorExp)
+def _generator(machine: Machine, node: ast.GeneratorExp, frame: Frame) -> Value:
+    first = elements(machine, evaluate(machine, node.generators[0].iter, frame), node)
+    if isinstance(first, Stream):
+        over = first
+
+        def run(consumer: Callable[[Value], Flow]) -> Flow:
+            inner = Frame(frame.file, frame, frame.function, frame.owner)
+            inner.consumer = _COMPREHENSION
+
+            def one(element: Value) -> Flow:
+                assign(machine, node.generators[0].target, element, inner)
+                for test in node.generators[0].ifs:
+                    evaluate(machine, test, inner)
+                items: list[Value] = []
+                _nested(machine, node, 1, inner, lambda deep: evaluate(machine, node.elt, deep), items)
+                for item_ in items:
+                    flow = consumer(item_)
+                    if flow is not Flow.ON:
+                        return flow
+                return Flow.ON
+
+            return over.each(one)
+
+        return Stream(library.STREAM, run, over.of, machine.place(node), settles=over.settles)
+    return _list(machine, node, frame)  # type: ignore[arg-type]
+
+
+@evaluates(ast.DictComp)
+def _dict_of(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
+    pairs, certain = _gathered(
+        machine, node, frame,
+        lambda inner: library.tuple_of([evaluate(machine, node.key, inner), evaluate(machine, node.value, inner)]),
+    )  # fmt: skip
+    table = Table(library.DICT, machine.place(node))
+    for pair in pairs:
+        assert isinstance(pair, Sequence)
+        key, value = pair.items
+        at = key.value if certain and isinstance(key, Known) else REST
+        table.fields[at] = value if at not in table.fields else join(table.fields[at], value)
+    return table
+
+
+def _gathered(
+    machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value]
+) -> tuple[list[Value], bool]:
+    """The values that a comprehension makes, and whether these are all, each once."""
+    inner = Frame(frame.file, frame, frame.function, frame.owner)
+    inner.consumer = _COMPREHENSION
+    items: list[Value] = []
+    certain = _nested(machine, node, 0, inner, result, items)
+    return items, certain
+
+
+def _nested(
+    machine: Machine,
+    node: Any,
+    index: int,
+    inner: Frame,
+    result: Callable[[Frame], Value],
+    items: list[Value],
+) -> bool:
+    """The loops of a comprehension from this one on; returns whether its values are known one by one."""
+    if index == len(node.generators):
+        items.append(result(inner))
+        return True
+    generator = node.generators[index]
+    found = elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
+    certain = isinstance(found, tuple) and found[1] is None and len(found[0]) <= UNROLLED * 4
+
+    def one(element: Value) -> Flow:
+        nonlocal certain
+        assign(machine, generator.target, element, inner)
+        for test in generator.ifs:
+            holds = decide(machine, test, inner)
+            if holds is False:
+                return Flow.ON
+            certain = certain and holds is True
+        certain = _nested(machine, node, index + 1, inner, result, items) and certain
+        return Flow.ON
+
+    if isinstance(found, Stream):
+        number = 0
+
+        def counted(element: Value) -> Flow:
+            nonlocal number
+            machine.passes.append(Pass(machine.place(node), number, found.of, not found.settles))
+            number += 1
+            try:
+                return one(element)
+            finally:
+                machine.passes.pop()
+
+        found.each(counted)
+        return False
+    known, rest = found
+    for element in known if certain else known[: UNROLLED * 4]:
+        one(element)
+    if rest is not None:
+        one(rest)
+    return certain
+
+
+@evaluates(ast.Call)
+def _call(machine: Machine, node: ast.Call, frame: Frame) -> Value:
+    function = evaluate(machine, node.func, frame)
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+        return _super(frame)
+    args: list[Value] = []
+    kwargs: dict[str, Value] = {}
+    loose = False
+    for part in node.args:
+        if isinstance(part, ast.Starred):
+            items, rest = collected(machine, evaluate(machine, part.value, frame), part)
+            args.extend(items)
+            if rest is not None:
+                args.append(rest)
+                loose = True
+        else:
+            args.append(evaluate(machine, part, frame))
+    for keyword in node.keywords:
+        value = evaluate(machine, keyword.value, frame)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+        elif isinstance(value, Table):
+            kwargs.update({key: one for key, one in value.entries() if isinstance(key, str)})
+            loose = loose or value.rest is not None
+        else:
+            loose = True
+    return call(machine, function, args, kwargs, node, loose=loose)
+
+
+def _super(frame: Frame) -> Value:
+    """`super()`, by the class whose method this is and its first argument."""
+    inner: Frame | None = frame
+    while inner is not None and inner.receiver is None:
+        inner = inner.outer
+    if inner is None or inner.owner is None or inner.receiver is None:
+        return Unknown("super() outside of a method")
+    return Object(library.SUPER, None, {"class": inner.owner, "object": inner.receiver})

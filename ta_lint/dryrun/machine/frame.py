@@ -1,0 +1,88 @@
+"""Where names are bound: the frame of a module, a class body or a function call."""
+
+from dataclasses import dataclass, field
+
+from ta_lint.dryrun.state import Changes
+from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
+
+
+class Frame:
+    """The names of a module, a class body or one call of a function, and what that call has left so far."""
+
+    __slots__ = (
+        "consumer",
+        "exits",
+        "file",
+        "function",
+        "mark",
+        "module",
+        "names",
+        "outer",
+        "outside",
+        "owner",
+        "receiver",
+        "returned",
+        "site",
+    )
+
+    def __init__(
+        self,
+        file: str,
+        outer: "Frame | None" = None,
+        function: Function | None = None,
+        owner: Class | None = None,
+    ) -> None:
+        self.file = file
+        self.outer = outer
+        self.module: Frame = self if outer is None else outer.module
+        self.function = function
+        self.owner = owner
+        """The class whose body this is, or whose method."""
+        self.receiver: Value | None = None
+        """What the first argument of a method is."""
+        self.names: dict[str, Value] = {}
+        self.outside: dict[str, Frame] = {}
+        """The frames of the names that `global` and `nonlocal` declare here."""
+        self.returned: list[Value] = []
+        self.exits: list[Changes] = []
+        self.mark = 0
+        self.site: Place | None = None
+        """Of a function of a stub: where the program calls into it. What it does happens there."""
+        self.consumer: Consumer | None = None
+        """What becomes of a value that is yielded."""
+
+    def holder(self, name: str) -> "Frame | None":
+        """The frame that a name is looked up in: the nearest that binds it. Names of a class body are seen by no function in it."""
+        if name in self.outside:
+            return self.outside[name]
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names and (frame is self or frame.owner is None or frame.function is not None):
+                return frame
+            frame = frame.outer
+        return None
+
+
+@dataclass(slots=True)
+class Pass:
+    """One pass of a loop, as it runs."""
+
+    loop: Place
+    """Where the statement or comprehension stands."""
+    number: int
+    """0 in the first pass, 1 in the settled one."""
+    over: Value | None
+    """What is iterated over."""
+    exact: bool = False
+    """Whether each pass is run by itself, so that none stands for others."""
+    start: int = 0
+    """The moment before the loop."""
+    mark: int = 0
+    """The moment before this pass."""
+    breaks: list[Changes] = field(default_factory=list)
+    continues: list[Changes] = field(default_factory=list)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it stands for all passes after the first."""
+        return self.number > 0 and not self.exact

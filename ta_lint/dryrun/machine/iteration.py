@@ -1,0 +1,147 @@
+"""What there is to iterate over."""
+
+import ast
+from collections.abc import Callable
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.calling import attempt, call
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.values import (
+    NONE,
+    REST,
+    Choice,
+    Class,
+    Consumer,
+    Known,
+    Object,
+    Sequence,
+    Stream,
+    Table,
+    Unknown,
+    Value,
+    joined,
+)
+
+UNROLLED = 8
+"""A list of at most so many items is gone over item by item; of a longer one the first, and one for all others."""
+
+Elements = tuple[tuple[Value, ...], Value | None]
+"""The elements that are known, and what any further one is."""
+
+
+def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream:
+    """What iteration over a value gives."""
+    if isinstance(value, Sequence):
+        return value.items, value.rest
+    if isinstance(value, Table):
+        rest = None if value.rest is None else Unknown("a key")
+        return tuple(Known(key) for key, _ in value.entries()), rest
+    if isinstance(value, Stream):
+        return value
+    if isinstance(value, Known) and isinstance(value.value, str | tuple | list):
+        return tuple(Known(one) for one in value.value), None
+    if isinstance(value, Choice):
+        several = [elements(machine, one, node) for one in value.options if one != NONE]
+        if len(several) == 1:
+            return several[0]
+        return (), joined([joined_elements(machine, one, node) for one in value.options])
+    if isinstance(value, Class) and value.is_a(library.find("enum.Enum")):  # type: ignore[arg-type]
+        return tuple(
+            one for one in value.fields.values() if isinstance(one, Object) and one.cls is value
+        ), None
+    if isinstance(value, Object):
+        over = value.cls.find("__iter__")
+        if over is not None:
+            return elements(machine, call(machine, over, [value], {}, node), node)
+        following = value.cls.find("__next__") or value.cls.find("__getitem__")
+        if following is not None:
+            args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
+            return (), attempt(machine, following, args, node)
+    return (), Unknown(value.why if isinstance(value, Unknown) else "an element of what is not known")
+
+
+def exact(found: Elements | Stream) -> bool:
+    """Whether `each` gives these elements one by one, so that none stands for others."""
+    return not found.settles if isinstance(found, Stream) else found[1] is None and len(found[0]) <= UNROLLED
+
+
+def each(found: Elements | Stream, consumer: Consumer) -> Flow:
+    """Give elements to a consumer: the known ones if they are few, else the first and one for all others.
+
+    Returns how it ended: `ON` after the last, and else what the consumer said.
+    """
+    if isinstance(found, Stream):
+        return found.each(consumer)
+    items, rest = found
+    if len(items) > UNROLLED:
+        items, rest = items[:1], joined([*items[1:], *([] if rest is None else [rest])])
+    passes = [*items, *([] if rest is None else [rest])]
+    if rest is not None and not items:
+        passes.append(rest)
+    for one in passes:
+        flow = consumer(one)
+        if flow is not Flow.ON:
+            return flow
+    return Flow.ON
+
+
+def collected(
+    machine: Machine, value: Value, node: ast.AST, keep: Callable[[Value], Value] | None = None
+) -> Elements:
+    """The elements of a value, all at once; a stream runs for that."""
+    found = elements(machine, value, node)
+    if isinstance(found, tuple):
+        return found
+    gathered: list[Value] = []
+
+    def take(one: Value) -> Flow:
+        gathered.append(one)
+        return Flow.ON
+
+    found.each(take)
+    return (), joined(gathered) if gathered else Unknown("an element")
+
+
+def joined_elements(machine: Machine, value: Value, node: ast.AST) -> Value:
+    """What any element of a value is."""
+    items, rest = collected(machine, value, node)
+    every = [*items, *([] if rest is None else [rest])]
+    return joined(every)
+
+
+def unpacked(machine: Machine, value: Value, count: int, star: int | None, node: ast.AST) -> list[Value]:
+    """The parts of a value that is assigned to so many targets, of which one may have a star."""
+    items, rest = collected(machine, value, node)
+    if star is None:
+        if rest is None and len(items) != count:
+            return [Unknown("it does not fit")] * count
+        return [*items[:count], *[rest or NONE] * (count - len(items))]
+    behind = count - star - 1
+    if rest is not None:
+        any_one = joined([*items, rest])
+        return [*[any_one] * star, library.list_of((), any_one), *[any_one] * behind]
+    middle = items[star : len(items) - behind]
+    return [*items[:star], library.list_of(middle), *items[len(items) - behind :]]
+
+
+def stream_of(machine: Machine, value: Value, node: ast.AST, change: Callable[[Value], Value]) -> Value:
+    """`map` of a function of ours over a value: a sequence stays one, a stream stays lazy."""
+    found = elements(machine, value, node)
+    if isinstance(found, Stream):
+        return Stream(
+            library.STREAM,
+            lambda consumer: found.each(lambda one: consumer(change(one))),
+            found.of,
+            machine.place(node),
+            settles=found.settles,
+        )
+    items, rest = found
+    return library.list_of(map(change, items), None if rest is None else change(rest))
+
+
+def keys_and_values(table: Table) -> Sequence:
+    """`table.items()`."""
+    pairs = [library.tuple_of([Known(key), value]) for key, value in table.entries()]
+    rest = table.fields.get(REST)
+    return library.list_of(pairs, None if rest is None else library.tuple_of([Unknown("a key"), rest]))

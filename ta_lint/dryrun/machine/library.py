@@ -1,0 +1,180 @@
+"""What is known of Python and of libraries: names, with what a call of each does. The modules of `ta_lint.dryrun.stubs` fill it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from ta_lint.dryrun.machine.call import Effect
+from ta_lint.dryrun.values import (
+    Choice,
+    Class,
+    External,
+    Known,
+    Native,
+    Object,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+    options,
+)
+
+E = TypeVar("E", bound=Effect)
+
+_NAMES: dict[str, Value] = {}
+_FAMILIES: list[tuple[str, Callable[[str], Value | None]]] = []
+
+TYPE = Class("type")
+OBJECT = Class("object")
+NUMBER = Class("float", (OBJECT,))
+STRING = Class("str", (OBJECT,))
+LIST = Class("list", (OBJECT,))
+TUPLE = Class("tuple", (OBJECT,))
+SET = Class("set", (OBJECT,))
+DICT = Class("dict", (OBJECT,))
+STREAM = Class("generator", (OBJECT,))
+FUNCTION = Class("function", (OBJECT,))
+PROPERTY = Class("property", (OBJECT,))
+STATICMETHOD = Class("staticmethod", (OBJECT,))
+CLASSMETHOD = Class("classmethod", (OBJECT,))
+EXCEPTION = Class("BaseException", (OBJECT,))
+SUPER = Class("super", (OBJECT,))
+BASES = {
+    "int": Class("int", (NUMBER,)), "float": NUMBER, "bool": Class("bool", (NUMBER,)), "complex": Class("complex", (OBJECT,)),
+    "str": STRING, "bytes": Class("bytes", (OBJECT,)), "list": LIST, "tuple": TUPLE, "set": SET, "dict": DICT, "object": OBJECT,
+    "BaseException": EXCEPTION, "super": SUPER,
+}  # fmt: skip
+"""Python's types by their names."""
+
+
+def find(name: str) -> Value:
+    """What a full name of a library means, such as `torch.nn.Linear`."""
+    known = _NAMES.get(name)
+    if known is None:
+        for prefix, make in _FAMILIES:
+            if name.startswith(prefix):
+                known = make(name)
+                if known is not None:
+                    break
+        known = _NAMES[name] = External(name) if known is None else known
+    return known
+
+
+def define(value: Value, *names: str) -> None:
+    """These full names mean this value."""
+    _NAMES.update(dict.fromkeys(names, value))
+
+
+def stub(*names: str) -> Callable[[E], E]:
+    """The function below is what a call of these full names does."""
+
+    def register(effect: E) -> E:
+        for name in names:
+            _NAMES[name] = Native(name, effect)
+        return effect
+
+    return register
+
+
+def family(prefix: str, make: Callable[[str], Value | None]) -> None:
+    """Names that begin so, and are not defined by themselves, are made when they are first asked for."""
+    _FAMILIES.append((prefix, make))
+
+
+def new_class(*names: str, bases: Iterable[Class] = (OBJECT,)) -> Class:
+    """A class of a library, under all its full names; the first is its own."""
+    cls = Class(names[0], tuple(bases))
+    define(cls, *names)
+    return cls
+
+
+def method(cls: Class, *names: str) -> Callable[[E], E]:
+    """The function below is what these methods of a class do; their first argument is the object."""
+
+    def register(effect: E) -> E:
+        for name in names:
+            cls.fields[name] = Native(f"{cls.name}.{name}", effect)
+        return effect
+
+    return register
+
+
+def attribute_of(cls: Class, *names: str) -> Callable[[E], E]:
+    """The function below computes these attributes of objects of a class."""
+
+    def register(effect: E) -> E:
+        for name in names:
+            cls.fields[name] = Object(PROPERTY, None, {"get": Native(f"{cls.name}.{name}", effect)})
+        return effect
+
+    return register
+
+
+def class_of(value: Value) -> Class | None:
+    """The class of a value, None if nobody knows."""
+    if isinstance(value, Object):
+        return value.cls
+    if isinstance(value, Known):
+        return (
+            STRING
+            if isinstance(value.value, str)
+            else NUMBER
+            if isinstance(value.value, int | float)
+            else None
+        )
+    if isinstance(value, Unknown):
+        return {"str": STRING, "int": NUMBER, "float": NUMBER}.get(value.type or "")
+    return None
+
+
+def find_method(value: Value, name: str) -> Value | None:
+    """A method of Python's protocols, such as `__add__`, if the class of the value defines it."""
+    return value.cls.find(name) if isinstance(value, Object) else None
+
+
+def type_name(value: Value) -> str | None:
+    """`int`, `float`, `bool`, `str`, for a number or string, known or not."""
+    if isinstance(value, Known):
+        return type(value.value).__name__
+    return value.type if isinstance(value, Unknown) else None
+
+
+def is_instance(value: Value, kinds: Value) -> bool | None:
+    """What `isinstance` says, None if nobody knows."""
+    if isinstance(value, Choice):
+        verdicts = {is_instance(one, kinds) for one in value.options}
+        return verdicts.pop() if len(verdicts) == 1 else None
+    wanted = kinds.items if isinstance(kinds, Sequence) and kinds.rest is None else options(kinds)
+    verdicts = {_is_instance(value, kind) for kind in wanted}
+    return True if True in verdicts else None if None in verdicts else False
+
+
+_CONSTANTS: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes}
+
+
+def _is_instance(value: Value, kind: Value) -> bool | None:
+    if not isinstance(kind, Class):
+        return False if isinstance(value, Known) and isinstance(kind, External) else None
+    if isinstance(value, Known):
+        return isinstance(value.value, _CONSTANTS.get(kind.name, ()))
+    if isinstance(value, Object):
+        if value.cls.is_a(kind):
+            return True
+        return None if value.cls.out_of_sight or kind.out_of_sight else False
+    if isinstance(value, Unknown) and value.type is not None:
+        return value.type == kind.name or None
+    return None
+
+
+def list_of(items: Iterable[Value], rest: Value | None = None) -> Sequence:
+    """A list of these."""
+    return Sequence(LIST, tuple(items), rest)
+
+
+def tuple_of(items: Iterable[Value], rest: Value | None = None) -> Sequence:
+    """A tuple of these."""
+    return Sequence(TUPLE, tuple(items), rest)
+
+
+def table_of(entries: dict[Any, Value]) -> Table:
+    """A dictionary of these."""
+    return Table(DICT, None, dict(entries))

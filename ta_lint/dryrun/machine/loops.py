@@ -1,0 +1,124 @@
+"""Loops. Each runs at least twice: a first pass, and a settled one that stands for all later ones."""
+
+import ast
+from collections.abc import Callable
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine.assigning import assign
+from ta_lint.dryrun.machine.conditions import decide
+from ta_lint.dryrun.machine.frame import Frame, Pass
+from ta_lint.dryrun.machine.iteration import each, elements, exact
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.tables import evaluate, executes, run
+from ta_lint.dryrun.values import Known, Unknown, Value
+
+PASSES = 2
+
+
+@executes(ast.For, ast.AsyncFor)
+def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
+    over = evaluate(machine, node.iter, frame)
+    found = elements(machine, over, node.iter)
+    loop = Loop(
+        machine,
+        node,
+        frame,
+        over if isinstance(found, tuple) or found.of is None else found.of,
+        exact=exact(found),
+    )
+
+    def consume(element: Value) -> Flow:
+        return loop.run(lambda: assign(machine, node.target, element, frame), node.body)
+
+    flow = each(found, consume)
+    return loop.end(flow, node.orelse)
+
+
+@executes(ast.While)
+def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
+    loop = Loop(machine, node, frame, None)
+    flow = Flow.ON
+    endless = False
+    for _ in range(PASSES):
+        holds = decide(machine, node.test, frame)
+        if holds is False:
+            break
+        endless = holds is True
+        flow = loop.run(lambda: None, node.body)
+        if flow is not Flow.ON:
+            break
+    if endless and flow is Flow.ON and decide(machine, node.test, frame) is True:
+        flow = Flow.GONE  # it ends by `break` alone
+    return loop.end(flow, node.orelse)
+
+
+class Loop:
+    """A loop while it runs."""
+
+    def __init__(
+        self, machine: Machine, node: ast.AST, frame: Frame, over: Value | None, *, exact: bool = False
+    ) -> None:
+        self.machine = machine
+        self.frame = frame
+        self.doubt = machine.doubt
+        self.now = Pass(machine.place(node), -1, over, exact, machine.state.mark)
+
+    def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
+        """One more pass. `bind` assigns what the loop goes over."""
+        machine, now = self.machine, self.now
+        now.number += 1
+        if now.settled:
+            self._settle()
+        now.mark = machine.state.mark
+        now.continues = []
+        machine.passes.append(now)
+        machine.frames.append(self.frame)  # a generator that gives the elements is above it otherwise
+        try:
+            bind()
+            flow = run(machine, body, self.frame)
+            if flow in (Flow.ON, Flow.CONTINUE, Flow.GONE):
+                machine.state.meet(now.mark, flow, now.continues)
+                if flow is not Flow.GONE or now.continues:
+                    flow = Flow.ON
+        finally:
+            machine.frames.pop()
+            machine.passes.pop()
+            machine.doubt = self.doubt
+        return flow
+
+    def _settle(self) -> None:
+        """Numbers that the last pass has changed differ from pass to pass."""
+        state = self.machine.state
+        for store, key, old, new in state.changes(self.now.mark).values():
+            if (
+                isinstance(old, Known)
+                and isinstance(new, Known)
+                and old != new
+                and _counts(old)
+                and _counts(new)
+            ):
+                state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
+
+    def end(self, flow: Flow, orelse: list[ast.stmt]) -> Flow:
+        """What comes after the loop, which ended so."""
+        machine, now = self.machine, self.now
+        breaks = now.breaks
+        if flow is Flow.RETURN and breaks:
+            machine.leave(Flow.RETURN)
+            flow = Flow.GONE
+        if flow is Flow.RETURN:
+            return flow
+        broke = flow is Flow.BREAK
+        if flow is Flow.ON and orelse:
+            flow = run(machine, orelse, self.frame)
+            if flow not in (Flow.ON, Flow.GONE) and breaks:
+                machine.leave(flow)
+                flow = Flow.GONE
+        if breaks:
+            machine.state.meet(now.start, flow, breaks)
+            return Flow.ON
+        return Flow.ON if broke else flow
+
+
+def _counts(known: Known) -> bool:
+    return isinstance(known.value, int | float) and not isinstance(known.value, bool)

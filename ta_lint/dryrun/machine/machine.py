@@ -1,0 +1,140 @@
+"""The machine: one program, its state, and what happens while it runs."""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine.frame import Frame, Pass
+from ta_lint.dryrun.state import State
+from ta_lint.dryrun.values import Place, Unknown, Value, join
+from ta_lint.events.event import Event
+
+MOST_STEPS = 60_000
+"""Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
+
+
+class Raised(Exception):
+    """An exception of the program, on every path from here."""
+
+    def __init__(self, value: Value | None = None) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Exhausted(Exception):
+    """The entry has used up its steps."""
+
+
+class Machine:
+    """Runs code of one program. What it does is in the modules beside this one, by the kind of syntax."""
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+        self.state = State()
+        self.events: list[Event] = []
+        self.passes: list[Pass] = []
+        self.frames: list[Frame] = []
+        self.modes: dict[str, Any] = {"recording": True}
+        """What holds for all code that runs: `recording` is whether autograd records; None is unknown."""
+        self.layers = 0
+        """How many modules are in their `forward` now."""
+        self.doubt = 0
+        """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
+        self.steps = 0
+        self.entry: Value | None = None
+        """The function that runs on guessed arguments, None while the script itself runs."""
+        self.called: set[ast.AST] = set()
+        self.assumed: dict[Any, bool] = {}
+        """The conditions that hold on this path."""
+
+    # -- what happens ----------------------------------------------------------------------------------
+
+    def emit(self, action: str, node: ast.AST, subject: Value | None = None, **detail: Any) -> None:
+        """Something happens here."""
+        self.events.append(
+            Event(
+                action, self.place(node), subject, self.doubt == 0,
+                tuple((one.loop, one.number) for one in self.passes), detail,
+                tuple(frame.function for frame in self.frames if frame.function is not None),
+                self.entry,
+            )
+        )  # fmt: skip
+
+    def place(self, node: ast.AST) -> Place:
+        """Where this code stands; of a stub's code, where the program calls it."""
+        if not self.frames:
+            return Place("", node)
+        frame = self.frames[-1]
+        return frame.site or Place(frame.file, node)
+
+    def step(self) -> None:
+        """One more statement or call.
+
+        Raises:
+            Exhausted: there were too many.
+        """
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise Exhausted
+
+    # -- paths -----------------------------------------------------------------------------------------
+
+    def branch(self, arms: Sequence[Callable[[], Flow]]) -> Flow:
+        """Run alternatives, each from this state, and go on from what they leave together."""
+        mark, doubt, assumed = self.state.mark, self.doubt, self.assumed
+        ends, raised, parted = [], 0, False
+        for arm in arms:
+            self.doubt = doubt + 1
+            self.assumed = dict(assumed)
+            try:
+                flow = arm()
+            except Raised:
+                raised += 1
+            else:
+                if flow is Flow.ON:
+                    ends.append(self.state.changes(mark))
+                    parted = parted or self.doubt > doubt + 1
+                else:
+                    parted = True
+                    self.leave(flow)
+            self.state.undo(mark)
+        self.doubt, self.assumed = doubt, assumed
+        if raised == len(arms):
+            raise Raised
+        if not ends:
+            return Flow.GONE
+        self.doubt += parted
+        self.state.take(ends)
+        return Flow.ON
+
+    def leave(self, flow: Flow) -> None:
+        """Keep the state of a path that leaves here, for where it arrives."""
+        if flow is Flow.RETURN:
+            frame = self.frames[-1]
+            frame.exits.append(self.state.changes(frame.mark))
+        elif flow is Flow.BREAK:
+            self.passes[-1].breaks.append(self.state.changes(self.passes[-1].start))
+        elif flow is Flow.CONTINUE:
+            self.passes[-1].continues.append(self.state.changes(self.passes[-1].mark))
+
+    def choose(self, arms: Sequence[Callable[[], Value]]) -> Value:
+        """The value of one of several expressions, each evaluated from this state.
+
+        Raises:
+            Raised: none of them gives a value.
+        """
+        values: list[Value] = []
+
+        def arm(run: Callable[[], Value]) -> Callable[[], Flow]:
+            def evaluated() -> Flow:
+                values.append(run())
+                return Flow.ON
+
+            return evaluated
+
+        self.branch([arm(run) for run in arms])
+        result = values[0] if values else Unknown("nothing is there")
+        for value in values[1:]:
+            result = join(result, value)
+        return result

@@ -1,0 +1,288 @@
+"""Statements, but for loops and definitions."""
+
+import ast
+from collections.abc import Callable, Sequence
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine import conditions
+from ta_lint.dryrun.machine.assigning import assign, delete
+from ta_lint.dryrun.machine.calling import enter, leave
+from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.objects import binary
+from ta_lint.dryrun.machine.tables import evaluate, executes, run
+from ta_lint.dryrun.values import NONE, Known, Object, Stream, Unknown, Value
+
+
+@executes(ast.Expr)
+def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
+    if not isinstance(node.value, ast.Constant):
+        evaluate(machine, node.value, frame)
+    return Flow.ON
+
+
+@executes(ast.Pass)
+def _pass(machine: Machine, node: ast.Pass, frame: Frame) -> Flow:
+    return Flow.ON
+
+
+@executes(ast.Return)
+def _return(machine: Machine, node: ast.Return, frame: Frame) -> Flow:
+    frame.returned.append(NONE if node.value is None else evaluate(machine, node.value, frame))
+    return Flow.RETURN
+
+
+@executes(ast.Break)
+def _break(machine: Machine, node: ast.Break, frame: Frame) -> Flow:
+    return Flow.BREAK
+
+
+@executes(ast.Continue)
+def _continue(machine: Machine, node: ast.Continue, frame: Frame) -> Flow:
+    return Flow.CONTINUE
+
+
+@executes(ast.Raise)
+def _raise(machine: Machine, node: ast.Raise, frame: Frame) -> Flow:
+    raise Raised(None if node.exc is None else evaluate(machine, node.exc, frame))
+
+
+@executes(ast.Assert)
+def _assert(machine: Machine, node: ast.Assert, frame: Frame) -> Flow:
+    evaluate(machine, node.test, frame)
+    conditions.assume(machine, node.test, frame, holds=True)
+    return Flow.ON
+
+
+@executes(ast.Global, ast.Nonlocal)
+def _outside(machine: Machine, node: ast.Global | ast.Nonlocal, frame: Frame) -> Flow:
+    for name in node.names:
+        if isinstance(node, ast.Global):
+            frame.outside[name] = frame.module
+        elif frame.outer is not None:
+            frame.outside[name] = frame.outer.holder(name) or frame.outer
+    return Flow.ON
+
+
+@executes(ast.Assign)
+def _assign(machine: Machine, node: ast.Assign, frame: Frame) -> Flow:
+    value = evaluate(machine, node.value, frame)
+    for target in node.targets:
+        assign(machine, target, value, frame)
+    return Flow.ON
+
+
+@executes(ast.AnnAssign)
+def _annotated(machine: Machine, node: ast.AnnAssign, frame: Frame) -> Flow:
+    if node.value is not None:
+        assign(machine, node.target, evaluate(machine, node.value, frame), frame)
+    return Flow.ON
+
+
+@executes(ast.AugAssign)
+def _augmented(machine: Machine, node: ast.AugAssign, frame: Frame) -> Flow:
+    old = evaluate(machine, node.target, frame)
+    assign(
+        machine,
+        node.target,
+        binary(machine, node.op, old, evaluate(machine, node.value, frame), node, in_place=True),
+        frame,
+    )
+    return Flow.ON
+
+
+@executes(ast.Delete)
+def _delete(machine: Machine, node: ast.Delete, frame: Frame) -> Flow:
+    for target in node.targets:
+        delete(machine, target, frame)
+    return Flow.ON
+
+
+@executes(ast.If)
+def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
+    holds = conditions.decide(machine, node.test, frame)
+    if holds is not None:
+        return run(machine, node.body if holds else node.orelse, frame)
+
+    def arm(holds: bool, body: list[ast.stmt]) -> Callable[[], Flow]:
+        def taken() -> Flow:
+            conditions.assume(machine, node.test, frame, holds=holds)
+            return run(machine, body, frame)
+
+        return taken
+
+    return machine.branch([arm(True, node.body), arm(False, node.orelse)])
+
+
+@executes(ast.Match)
+def _match(machine: Machine, node: ast.Match, frame: Frame) -> Flow:
+    subject = evaluate(machine, node.subject, frame)
+    arms: list[Callable[[], Flow]] = []
+    for case in node.cases:
+        verdict = _matches(machine, case.pattern, subject, frame)
+        if verdict is False:
+            continue
+
+        def arm(case: ast.match_case = case) -> Flow:
+            for name in _captures(case.pattern):
+                machine.state.write(
+                    frame.names,
+                    name,
+                    Unknown("a part of what is matched") if name != _whole(case.pattern) else subject,
+                )
+            if case.guard is not None:
+                evaluate(machine, case.guard, frame)
+            return run(machine, case.body, frame)
+
+        if verdict is True and case.guard is None:
+            if not arms:
+                return arm()
+            arms.append(arm)
+            break
+        arms.append(arm)
+    else:
+        arms.append(lambda: Flow.ON)
+    return machine.branch(arms)
+
+
+def _matches(machine: Machine, pattern: ast.pattern, subject: Value, frame: Frame) -> bool | None:
+    if isinstance(pattern, ast.MatchValue):
+        wanted = evaluate(machine, pattern.value, frame)
+        if isinstance(wanted, Known) and isinstance(subject, Known):
+            return bool(wanted.value == subject.value)
+        return True if wanted is subject else None
+    if isinstance(pattern, ast.MatchSingleton):
+        return pattern.value is subject.value if isinstance(subject, Known) else None
+    if isinstance(pattern, ast.MatchOr):
+        verdicts = [_matches(machine, one, subject, frame) for one in pattern.patterns]
+        return True if True in verdicts else None if None in verdicts else False
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
+        return True
+    return None
+
+
+def _captures(pattern: ast.pattern) -> list[str]:
+    return [
+        name
+        for part in ast.walk(pattern)
+        if (name := getattr(part, "name", None) or getattr(part, "rest", None))
+    ]
+
+
+def _whole(pattern: ast.pattern) -> str | None:
+    return pattern.name if isinstance(pattern, ast.MatchAs) else None
+
+
+@executes(ast.Try, ast.TryStar)
+def _try(machine: Machine, node: ast.Try, frame: Frame) -> Flow:
+    """The body succeeds, and a handler runs perhaps; if the body certainly raises, one of the handlers runs."""
+    handlers = node.handlers
+
+    def arm(handler: ast.ExceptHandler) -> Callable[[], Flow]:
+        def handled() -> Flow:
+            if handler.name is not None:
+                machine.state.write(frame.names, handler.name, Unknown("an exception"))
+            return run(machine, handler.body, frame)
+
+        return handled
+
+    depth = len(machine.frames), len(machine.passes)
+    try:
+        try:
+            flow = run(machine, node.body, frame)
+            if flow is Flow.ON and node.orelse:
+                flow = run(machine, node.orelse, frame)
+        except Raised:
+            del machine.frames[depth[0] :], machine.passes[depth[1] :]
+            if not handlers:
+                raise
+            flow = (
+                arm(handlers[0])()
+                if len(handlers) == 1
+                else machine.branch([arm(handler) for handler in handlers])
+            )
+        else:
+            if handlers and flow is Flow.ON:
+                flow = machine.branch([lambda: Flow.ON, *map(arm, handlers)])
+                if flow is Flow.ON:
+                    machine.doubt -= machine.doubt > 0 and _all_leave(handlers)
+    finally:
+        ended = run(machine, node.finalbody, frame) if node.finalbody else Flow.ON
+    return flow if ended is Flow.ON else ended
+
+
+def _all_leave(handlers: Sequence[ast.ExceptHandler]) -> bool:
+    """Whether what follows a `try` is no less certain for its handlers, since those that run do not come back."""
+    return any(
+        isinstance(last, ast.Return | ast.Break | ast.Continue)
+        for handler in handlers
+        for last in handler.body[-1:]
+    )
+
+
+@executes(ast.With, ast.AsyncWith)
+def _with(machine: Machine, node: ast.With, frame: Frame) -> Flow:
+    return _within(machine, node, 0, frame)
+
+
+def _within(machine: Machine, node: ast.With, index: int, frame: Frame) -> Flow:
+    """The body, inside of the context managers from this one on."""
+    if index == len(node.items):
+        return run(machine, node.body, frame)
+    item = node.items[index]
+    manager = evaluate(machine, item.context_expr, frame)
+    if isinstance(manager, Stream):  # made by `contextlib.contextmanager`
+        return _around(machine, node, index, frame, manager)
+    entered = enter(machine, manager, item.context_expr) if isinstance(manager, Object) else manager
+    if item.optional_vars is not None:
+        assign(machine, item.optional_vars, entered, frame)
+    try:
+        return _within(machine, node, index + 1, frame)
+    finally:
+        if isinstance(manager, Object):
+            leave(machine, manager, item.context_expr)
+
+
+def _around(machine: Machine, node: ast.With, index: int, frame: Frame, manager: Stream) -> Flow:
+    """The body, run where the generator of the context manager yields."""
+    ended: list[Flow] = []
+
+    def body(value: Value) -> Flow:
+        if ended:
+            return Flow.ON
+        target = node.items[index].optional_vars
+        machine.frames.append(frame)
+        try:
+            if target is not None:
+                assign(machine, target, value, frame)
+            ended.append(_within(machine, node, index + 1, frame))
+        finally:
+            machine.frames.pop()
+        return Flow.ON
+
+    manager.each(body)
+    return ended[0] if ended else Flow.ON
+
+
+@executes(ast.Import)
+def _import(machine: Machine, node: ast.Import, frame: Frame) -> Flow:
+    for alias in node.names:
+        module = machine.program.imported(machine, frame.file, alias.name)
+        first = alias.name.partition(".")[0]
+        if alias.asname is None and "." in alias.name:
+            module = machine.program.imported(machine, frame.file, first)
+        machine.state.write(frame.names, alias.asname or first, module)
+    return Flow.ON
+
+
+@executes(ast.ImportFrom)
+def _import_from(machine: Machine, node: ast.ImportFrom, frame: Frame) -> Flow:
+    name = "." * node.level + (node.module or "")
+    for alias in node.names:
+        if alias.name == "*":
+            for key, value in machine.program.exported(machine, frame.file, name):
+                machine.state.write(frame.names, key, value)
+            continue
+        value = machine.program.member(machine, frame.file, name, alias.name)
+        machine.state.write(frame.names, alias.asname or alias.name, value)
+    return Flow.ON

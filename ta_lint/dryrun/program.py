@@ -1,0 +1,133 @@
+"""The files of a program: read, parsed and run once each, as Python imports them."""
+
+import ast
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+
+from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.tables import run
+from ta_lint.dryrun.stubs.guess import guess
+from ta_lint.dryrun.values import Class, Known, Object, Unknown, Value
+from ta_lint.project.layout import Layout
+
+MODULE = Class("module", (library.OBJECT,))
+_BUILTINS = frozenset(dir(builtins))
+LARGEST = 1 << 20
+"""Bytes of a file; a larger one is data."""
+
+
+class Program:
+    """A file and all that it imports from its project."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._modules: dict[str, Object] = {}
+        self._frames: dict[str, Frame] = {}
+        self._trees: dict[str, ast.Module | None] = {}
+
+    def tree(self, path: str) -> ast.Module | None:
+        """Python's tree of a file, None if it cannot be read or is no Python."""
+        if path not in self._trees:
+            try:
+                with open(path, "rb") as file:  # noqa: PTH123 - it is called for each file
+                    text = file.read(LARGEST + 1)
+                self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
+            except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+                self._trees[path] = None
+        return self._trees[path]
+
+    def module(self, machine: Machine, path: str, name: str) -> Object:
+        """A module of the project, whose top level has run."""
+        found = self._modules.get(path)
+        if found is None:
+            frame = Frame(path)
+            frame.names["__name__"] = Known(name)
+            frame.names["__file__"] = Known(path)
+            found = self._modules[path] = Object(MODULE, None, frame.names)
+            self._frames[path] = frame
+            tree = self.tree(path)
+            if tree is not None:
+                machine.frames.append(frame)
+                passes, doubt, steps = machine.passes, machine.doubt, machine.steps
+                machine.passes, machine.steps = [], 0
+                try:
+                    run(machine, tree.body, frame)
+                except (Raised, Exhausted):
+                    pass
+                finally:
+                    del machine.frames[machine.frames.index(frame) :]
+                    machine.passes, machine.doubt, machine.steps = passes, doubt, steps
+        return found
+
+    def frame(self, path: str) -> Frame:
+        """The names at the top of a file that has run."""
+        return self._frames[path]
+
+    def imported(self, machine: Machine, importer: str, name: str) -> Value:
+        """What `import name` binds, the last part of a dotted name included."""
+        path = self._file_of(importer, name)
+        if path is None:
+            return library.find(name)
+        return self._of(machine, path, name)
+
+    def member(self, machine: Machine, importer: str, module: str, name: str) -> Value:
+        """What `from module import name` binds."""
+        path = self._file_of(importer, module)
+        if path is None:
+            return (
+                library.find(f"{module}.{name}")
+                if not module.startswith(".")
+                else Unknown(f"{module}.{name} is not in the project")
+            )
+        found = self._of(machine, path, module)
+        if name in found.fields:
+            return found.fields[name]  # type: ignore[no-any-return]
+        inside = self._layout.inside(path, name) if not path.endswith(".py") else None
+        return (
+            Unknown(f"{module}.{name} is not in the project")
+            if inside is None
+            else self._of(machine, inside, f"{module}.{name}")
+        )
+
+    def exported(self, machine: Machine, importer: str, module: str) -> Iterator[tuple[str, Value]]:
+        """What `from module import *` binds."""
+        path = self._file_of(importer, module)
+        if path is not None:
+            names = self._of(machine, path, module).fields
+            yield from [(name, value) for name, value in names.items() if not name.startswith("_")]
+
+    @staticmethod
+    def builtin(name: str) -> Value:
+        """A name that no frame binds."""
+        return library.find(f"builtins.{name}") if name in _BUILTINS else Unknown(f"the name {name}")
+
+    @staticmethod
+    def guess(machine: Machine, name: str, annotation: str) -> Value | None:
+        """What an argument with this name and annotation is, if it says so."""
+        return guess(machine, name, annotation)
+
+    def _of(self, machine: Machine, path: str, name: str) -> Object:
+        """A module, or a folder of modules."""
+        file = self._layout.file(path)
+        if file is not None:
+            return self.module(machine, file, name.lstrip("."))
+        if path not in self._modules:
+            self._modules[path] = Object(MODULE, None, {})
+        return self._modules[path]
+
+    def _file_of(self, importer: str, name: str) -> str | None:
+        """The file or folder of a module of the project, None of any other."""
+        dots = len(name) - len(name.lstrip("."))
+        first, *rest = name[dots:].split(".")
+        path = self._layout.module(importer, name[:dots] + first)
+        for part in rest:
+            path = None if path is None or path.endswith(".py") else self._layout.inside(path, part)
+        return path
+
+
+def layout_of(path: str) -> Layout:
+    """The folders around a script."""
+    return Layout(str(Path(path).resolve().parent))

@@ -1,0 +1,105 @@
+"""What the program has written so far, as a journal: a branch is taken back by it, and joined with another."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.values import ITEMS, Items, Mergeable, Sequence, Unknown, Value, join
+
+ABSENT: Final = object()
+"""What a store holds under a key that it does not have."""
+
+
+Changes = dict[tuple[int, Any], tuple[dict[Any, Any], Any, Any, Any]]
+"""By store and key: the store, the key, the value before and the value now."""
+
+
+class State:
+    """All that the program can change. Stores are dictionaries: the names of a frame, the fields of an object."""
+
+    def __init__(self) -> None:
+        self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    def write(self, store: dict[Any, Any], key: Any, value: Any) -> None:
+        """Put a value under a key."""
+        self._journal.append((store, key, store.get(key, ABSENT)))
+        store[key] = value
+
+    def refill(self, sequence: Sequence, items: Iterable[Value], rest: Value | None) -> None:
+        """Change what a list or set holds."""
+        self.write(sequence.fields, ITEMS, Items(tuple(items), rest))
+
+    def extend(self, sequence: Sequence, value: Value) -> None:
+        """A list or set gets values that nobody counts."""
+        self.refill(sequence, sequence.items, value if sequence.rest is None else join(sequence.rest, value))
+
+    def remove(self, store: dict[Any, Any], key: Any) -> None:
+        """Take a key away."""
+        if key in store:
+            self._journal.append((store, key, store.pop(key)))
+
+    @property
+    def mark(self) -> int:
+        """This moment, for `changes` and `undo`."""
+        return len(self._journal)
+
+    def changes(self, mark: int) -> Changes:
+        """What has been written since."""
+        found: Changes = {}
+        for store, key, old in self._journal[mark:]:
+            at = id(store), key
+            if at not in found:
+                found[at] = store, key, old, store.get(key, ABSENT)
+        return found
+
+    def undo(self, mark: int) -> None:
+        """Take back what has been written since."""
+        for store, key, old in reversed(self._journal[mark:]):
+            if old is ABSENT:
+                store.pop(key, None)
+            else:
+                store[key] = old
+        del self._journal[mark:]
+
+    def forget(self) -> None:
+        """Nothing before this moment will be taken back."""
+        self._journal.clear()
+
+    def take(self, ends: list[Changes]) -> None:
+        """Go on from several states, each reached from this one by its changes: what differs in them is joined."""
+        if not ends:
+            return
+        touched = {at: (store, key) for changes in ends for at, (store, key, _, _) in changes.items()}
+        for at, (store, key) in touched.items():
+            here = store.get(key, ABSENT)
+            values = [changes[at][3] if at in changes else here for changes in ends]
+            value = _both(values)
+            if value is ABSENT:
+                self.remove(store, key)
+            elif value is not here:
+                self.write(store, key, value)
+
+    def meet(self, mark: int, flow: Flow, ends: list[Changes]) -> None:
+        """Go on from this state, unless no path leads to it, and from those that were left since `mark`, as by an early `return`."""
+        if ends:
+            here = [] if flow is Flow.GONE else [self.changes(mark)]
+            self.undo(mark)
+            self.take([*here, *ends])
+
+
+def _both(values: list[Any]) -> Any:
+    """What a store holds where it holds one of these. A name that is bound in some of them counts as bound."""
+    there = [value for value in values if value is not ABSENT]
+    if not there:
+        return ABSENT
+    result = there[0]
+    for value in there[1:]:
+        if value is result:
+            continue
+        if isinstance(result, Value) and isinstance(value, Value):
+            result = join(result, value)
+        elif isinstance(result, Mergeable) and isinstance(value, type(result)):
+            result = result.either(value)
+        elif result != value:
+            result = Unknown("it differs")
+    return result

@@ -1,0 +1,1 @@
+"""What code out of sight does: one file a library and topic."""

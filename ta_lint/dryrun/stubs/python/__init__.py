@@ -1,0 +1,1 @@
+"""What Python and its standard library do."""

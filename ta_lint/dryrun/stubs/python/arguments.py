@@ -1,0 +1,92 @@
+"""`argparse`: the options of a script, with their defaults and types."""
+
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.library import (
+    DICT,
+    OBJECT,
+    list_of,
+    method,
+    new_class,
+    stub,
+    tuple_of,
+)
+from ta_lint.dryrun.values import (
+    NONE,
+    Class,
+    Known,
+    Object,
+    Table,
+    Unknown,
+    Value,
+)
+
+
+@stub("argparse.ArgumentParser")
+def _parser(made: Call) -> Value:
+    return Object(PARSER, made.place, {"arguments": Table(DICT, made.place, {})})
+
+
+PARSER = Class("argparse.ArgumentParser", (OBJECT,))
+
+
+NAMESPACE = new_class("argparse.Namespace", "types.SimpleNamespace")
+
+
+@method(NAMESPACE, "__init__")
+def _namespace(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    for name, value in made.kwargs.items():
+        made.machine.state.write(own.fields, name, value)
+    return NONE
+
+
+@method(PARSER, "add_argument")
+def _add_argument(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    flags = [one.value for one in made.args[1:] if isinstance(one, Known) and isinstance(one.value, str)]
+    if not flags:
+        return NONE
+    long = next((flag for flag in flags if flag.startswith("--")), flags[0])
+    name = made.constant(99, "dest", long.lstrip("-").replace("-", "_"))
+    kind = made.kwargs.get("type")
+    type_name = kind.name if isinstance(kind, Class) and kind.name in ("int", "float", "str") else None
+    action = made.constant(99, "action")
+    if action in ("store_true", "store_false"):
+        value: Value = Unknown(f"the option {long}", "bool")
+    else:
+        default = made.kwargs.get("default", NONE)
+        value = (
+            default
+            if isinstance(default, Known) and default != NONE
+            else Unknown(f"the option {long}", type_name)
+        )
+    made.machine.state.write(own.fields["arguments"].fields, name, value)
+    return NONE
+
+
+@method(PARSER, "parse_args", "parse_known_args")
+def _parse(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    namespace = Object(NAMESPACE, made.place, dict(own.fields["arguments"].fields))
+    return (
+        tuple_of([namespace, list_of(())])
+        if getattr(getattr(made.node, "func", None), "attr", "") == "parse_known_args"
+        else namespace
+    )
+
+
+@method(PARSER, "add_argument_group", "add_mutually_exclusive_group")
+def _group(made: Call) -> Value:
+    return made.args[0]
+
+
+@method(PARSER, "set_defaults")
+def _defaults(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    for name, value in made.kwargs.items():
+        made.machine.state.write(own.fields["arguments"].fields, name, value)
+    return NONE

@@ -1,0 +1,101 @@
+"""Data classes, enumerations and named tuples."""
+
+import ast
+
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.library import (
+    find,
+    list_of,
+    method,
+    new_class,
+    stub,
+)
+from ta_lint.dryrun.stubs.python.standard import copied
+from ta_lint.dryrun.values import (
+    NONE,
+    Class,
+    Function,
+    Known,
+    Object,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+)
+
+
+@stub("dataclasses.dataclass")
+def _dataclass(made: Call) -> Value:
+    if not made.args or not isinstance(made.args[0], Class):
+        return find_dataclass()
+    cls = made.args[0]
+    if not isinstance(cls.fields.get("__init__"), Function):
+        cls.fields["__init__"] = _DATACLASS_INIT
+    return cls
+
+
+def find_dataclass() -> Value:
+    """The decorator without its options."""
+    return find("dataclasses.dataclass")
+
+
+def _fields_of(cls: Class) -> list[tuple[str, Value | None]]:
+    """The fields of a data class with their defaults, those of its base classes first."""
+    found: dict[str, Value | None] = {}
+    for one in reversed(cls.mro):
+        for statement in one.node.body if one.node is not None else ():
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                found[statement.target.id] = one.fields.get(statement.target.id)
+    return list(found.items())
+
+
+@stub("ta_lint.dataclass_init")
+def _dataclass_init(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    for index, (name, default) in enumerate(_fields_of(own.cls), 1):
+        value = made.given(index, name)
+        if value is None:
+            value = default if default is not None and not made.loose else Unknown(f"the field {name}")
+            if isinstance(value, Sequence | Table):
+                value = copied(value)
+        made.machine.state.write(own.fields, name, value)
+    after = own.cls.find("__post_init__")
+    if after is not None:
+        call(made.machine, after, [own], {}, made.node)
+    return NONE
+
+
+_DATACLASS_INIT = find("ta_lint.dataclass_init")
+
+
+ENUM = new_class("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag")
+
+
+NAMED = new_class("typing.NamedTuple")
+
+
+@method(NAMED, "__class_made__")
+def _named(made: Call) -> Value:
+    cls = made.args[0]
+    assert isinstance(cls, Class)
+    cls.fields["__init__"] = _DATACLASS_INIT
+    return cls
+
+
+@method(NAMED, "__iter__")
+def _named_parts(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return list_of(own.fields.values())
+
+
+@method(ENUM, "__class_made__")
+def _enum(made: Call) -> Value:
+    cls = made.args[0]
+    assert isinstance(cls, Class)
+    for name, value in list(cls.fields.items()):
+        if not name.startswith("_") and isinstance(value, Known | Sequence):
+            cls.fields[name] = Object(cls, made.place, {"name": Known(name), "value": value})
+    return cls

@@ -1,0 +1,153 @@
+"""Types of Python that are called: `int(x)`, `list(x)`, `dict(x)`, and the names of all of them."""
+
+from typing import Any
+
+from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import attempt, call
+from ta_lint.dryrun.machine.library import (
+    BASES,
+    CLASSMETHOD,
+    DICT,
+    EXCEPTION,
+    LIST,
+    PROPERTY,
+    SET,
+    STATICMETHOD,
+    TUPLE,
+    define,
+    method,
+    new_class,
+    stub,
+)
+from ta_lint.dryrun.machine.objects import (
+    boolean,
+    truth,
+)
+from ta_lint.dryrun.values import (
+    NONE,
+    REST,
+    Class,
+    Known,
+    Object,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+    options,
+)
+
+for _name, _class in BASES.items():
+    define(_class, f"builtins.{_name}")
+
+
+for _name in ("Exception", "ValueError", "TypeError", "RuntimeError", "KeyError", "StopIteration", "NotImplementedError", "KeyboardInterrupt", "OSError", "ImportError", "AssertionError", "IndexError", "AttributeError", "FileNotFoundError", "SystemExit"):  # fmt: skip
+    new_class(f"builtins.{_name}", bases=(EXCEPTION,))
+
+define(Known(...), "builtins.Ellipsis")
+
+define(NONE, "builtins.NotImplemented")
+
+
+def _constructor(cls: Class, compute: Any) -> None:
+    """`int(x)`, `str(x)`: a constant if `x` is one."""
+
+    def new(made: Call) -> Value:
+        given = made.args[1:2]
+        if not given:
+            return Known(compute())
+        if isinstance(given[0], Known):
+            try:
+                return Known(compute(given[0].value))
+            except (TypeError, ValueError):
+                return Unknown("it cannot be converted", compute.__name__)
+        for one in options(given[0]):
+            convert = one.cls.find("__float__") if isinstance(one, Object) else None
+            if convert is not None:
+                call(made.machine, convert, [one], {}, made.node)
+        return Unknown(getattr(given[0], "why", "it is converted"), compute.__name__)
+
+    method(cls, "__new__")(new)
+
+
+for _compute in (int, float, str, bytes, complex):
+    _constructor(BASES[_compute.__name__], _compute)
+
+
+@method(BASES["bool"], "__new__")
+def _bool(made: Call) -> Value:
+    return boolean(truth(made.machine, made.args[1], made.node)) if len(made.args) > 1 else Known(False)
+
+
+def _collection(cls: Class) -> None:
+    def new(made: Call) -> Value:
+        if len(made.args) < 2:
+            return Sequence(made.args[0], (), None, made.place)  # type: ignore[arg-type]
+        items, rest = iteration.collected(made.machine, made.args[1], made.node)
+        return Sequence(made.args[0], items, rest, made.place)  # type: ignore[arg-type]
+
+    method(cls, "__new__")(new)
+
+
+for _kind in (LIST, TUPLE, SET):
+    _collection(_kind)
+
+define(SET, "builtins.frozenset")
+
+define(LIST, "collections.deque")
+
+
+@method(DICT, "__new__")
+def _dict(made: Call) -> Value:
+    table = Table(made.args[0], made.place, {})  # type: ignore[arg-type]
+    if len(made.args) > 1:
+        merge(table, made.args[1], made)
+    table.fields.update(made.kwargs)
+    return table
+
+
+define(DICT, "collections.OrderedDict", "collections.Counter")
+
+
+@stub("collections.defaultdict")
+def _defaultdict(made: Call) -> Value:
+    table = Table(DEFAULTDICT, made.place, {})
+    if made.args:
+        table.fields[REST] = attempt(made.machine, made.args[0], [], made.node)
+    return table
+
+
+DEFAULTDICT = Class("defaultdict", (DICT,))
+
+
+def merge(table: Table, other: Value, made: Call) -> None:
+    """`table.update(other)`."""
+    if isinstance(other, Table):
+        for key, value in other.fields.items():
+            made.machine.state.write(table.fields, key, value)
+        return
+    items, rest = iteration.collected(made.machine, other, made.node)
+    for pair in items:
+        known = isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Known)
+        if known:
+            made.machine.state.write(table.fields, pair.items[0].value, pair.items[1])  # type: ignore[attr-defined]
+        else:
+            rest = Unknown("an entry")
+    if rest is not None:
+        value = rest.items[1] if isinstance(rest, Sequence) and len(rest.items) == 2 else Unknown("an entry")
+        made.machine.state.write(table.fields, REST, value)
+
+
+@stub("builtins.property", "functools.cached_property")
+def _property(made: Call) -> Value:
+    return Object(PROPERTY, made.place, {"get": made.args[0]})
+
+
+@stub("builtins.staticmethod")
+def _staticmethod(made: Call) -> Value:
+    return Object(STATICMETHOD, made.place, {"function": made.args[0]})
+
+
+@stub("builtins.classmethod")
+def _classmethod(made: Call) -> Value:
+    return Object(CLASSMETHOD, made.place, {"function": made.args[0]})

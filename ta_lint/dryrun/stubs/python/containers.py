@@ -1,0 +1,241 @@
+"""The methods of lists, dictionaries and strings."""
+
+import ast
+from typing import Any
+
+from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.library import (
+    DICT,
+    LIST,
+    NUMBER,
+    OBJECT,
+    SET,
+    STRING,
+    TUPLE,
+    attribute_of,
+    list_of,
+    method,
+)
+from ta_lint.dryrun.machine.objects import (
+    item,
+    set_item,
+)
+from ta_lint.dryrun.stubs.python.construction import merge
+from ta_lint.dryrun.values import (
+    NONE,
+    Known,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+    join,
+    joined,
+)
+
+
+def _items(sequence: Value) -> Sequence:
+    assert isinstance(sequence, Sequence)
+    return sequence
+
+
+@method(LIST, "append", "add", "appendleft")
+@method(SET, "add")
+def _append(made: Call) -> Value:
+    own = _items(made.args[0])
+    value = made.argument(1, "object")
+    made.emit("append", own, value=value)
+    state = made.machine.state
+    if (
+        own.rest is not None
+        or len(own.items) >= 64
+        or (own.items and any(one.settled for one in made.machine.passes))
+    ):
+        state.extend(own, value)
+    else:
+        state.refill(own, (*own.items, value), None)
+    return NONE
+
+
+@method(LIST, "extend")
+@method(SET, "update")
+def _extend(made: Call) -> Value:
+    own = _items(made.args[0])
+    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    made.machine.state.refill(
+        own, own.items + items, join(own.rest, rest) if own.rest and rest else own.rest or rest
+    )
+    return NONE
+
+
+@method(LIST, "pop", "popleft")
+@method(SET, "pop")
+def _pop(made: Call) -> Value:
+    own = _items(made.args[0])
+    index = made.constant(1, "index", -1)
+    if own.rest is None and isinstance(index, int) and -len(own.items) <= index < len(own.items):
+        items = list(own.items)
+        taken = items.pop(index)
+        made.machine.state.refill(own, items, None)
+        return taken
+    return joined(own.every)
+
+
+@method(LIST, "insert")
+def _insert(made: Call) -> Value:
+    own = _items(made.args[0])
+    index, value = made.constant(1, "index"), made.argument(2, "object")
+    items = list(own.items)
+    items.insert(index if isinstance(index, int) else len(items), value)
+    made.machine.state.refill(own, items, own.rest)
+    return NONE
+
+
+@method(LIST, "clear")
+@method(SET, "clear")
+def _clear(made: Call) -> Value:
+    own = _items(made.args[0])
+    made.machine.state.refill(own, (), None)
+    return NONE
+
+
+@method(LIST, "copy", "sort", "reverse", "remove", "discard", "rotate")
+def _same(made: Call) -> Value:
+    own = _items(made.args[0])
+    return (
+        list_of(own.items, own.rest)
+        if isinstance(made.node, ast.Call) and getattr(made.node.func, "attr", "") == "copy"
+        else NONE
+    )
+
+
+@method(LIST, "index", "count")
+@method(TUPLE, "index", "count")
+def _position(made: Call) -> Value:
+    return Unknown("a position", "int")
+
+
+@method(LIST, "__add__", "__iadd__")
+@method(TUPLE, "__add__")
+def _concatenated(made: Call) -> Value:
+    left, right = made.args
+    if not isinstance(left, Sequence):
+        return Unknown("it is added")
+    if not isinstance(right, Sequence):
+        return Sequence(left.cls, left.items, Unknown("an element") if left.rest is None else left.rest)
+    rest = (
+        joined([one for one in (left.rest, right.rest) if one is not None])
+        if (left.rest or right.rest) is not None
+        else None
+    )
+    return Sequence(left.cls, left.items + right.items, rest, made.place)
+
+
+@method(LIST, "__mul__", "__rmul__")
+@method(TUPLE, "__mul__", "__rmul__")
+def _repeated(made: Call) -> Value:
+    own, times = _items(made.args[0]), made.args[1]
+    if isinstance(times, Known) and isinstance(times.value, int) and len(own.items) * times.value <= 64:
+        return Sequence(own.cls, own.items * times.value, own.rest, made.place)
+    return Sequence(own.cls, (), joined(own.every), made.place)
+
+
+def _table(value: Value) -> Table:
+    assert isinstance(value, Table)
+    return value
+
+
+@method(DICT, "items")
+def _dict_items(made: Call) -> Value:
+    return iteration.keys_and_values(_table(made.args[0]))
+
+
+@method(DICT, "keys")
+def _dict_keys(made: Call) -> Value:
+    own = _table(made.args[0])
+    return list_of([Known(key) for key, _ in own.entries()], None if own.rest is None else Unknown("a key"))
+
+
+@method(DICT, "values")
+def _dict_values(made: Call) -> Value:
+    own = _table(made.args[0])
+    return list_of([value for _, value in own.entries()], own.rest)
+
+
+@method(DICT, "get", "pop")
+def _dict_get(made: Call) -> Value:
+    own, key = _table(made.args[0]), made.argument(1, "key")
+    default = made.argument(2, "default")
+    if isinstance(key, Known):
+        if key.value in own.fields:
+            return own.fields[key.value]  # type: ignore[no-any-return]
+        return default if own.rest is None else joined([own.rest, default])
+    return item(made.machine, own, key, made.node)
+
+
+@method(DICT, "setdefault")
+def _setdefault(made: Call) -> Value:
+    own, key, default = _table(made.args[0]), made.argument(1, "key"), made.argument(2, "default")
+    if isinstance(key, Known) and key.value in own.fields:
+        return own.fields[key.value]  # type: ignore[no-any-return]
+    set_item(made.machine, own, key, default, made.node)
+    return default
+
+
+@method(DICT, "update")
+def _dict_update(made: Call) -> Value:
+    own = _table(made.args[0])
+    if len(made.args) > 1:
+        merge(own, made.args[1], made)
+    for key, value in made.kwargs.items():
+        made.machine.state.write(own.fields, key, value)
+    return NONE
+
+
+@method(DICT, "copy")
+def _dict_copy(made: Call) -> Value:
+    own = _table(made.args[0])
+    return Table(own.cls, made.place, dict(own.fields))
+
+
+@method(STRING, "join", "format", "lower", "upper", "strip", "replace", "split", "startswith", "endswith", "rstrip", "lstrip", "title", "rsplit", "partition", "rpartition", "encode", "removeprefix", "removesuffix")  # fmt: skip
+def _string(made: Call) -> Value:
+    own, name = made.args[0], getattr(getattr(made.node, "func", None), "attr", "")
+    constants = [text for one in made.args[1:] if (text := _plain(one)) is not ...]
+    if (
+        isinstance(own, Known)
+        and len(constants) == len(made.args) - 1
+        and not made.kwargs
+        and isinstance(own.value, str)
+    ):
+        try:
+            result = getattr(own.value, name)(*constants)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            return Unknown("a string", "str")
+        return list_of(map(Known, result)) if isinstance(result, list | tuple) else Known(result)
+    return (
+        list_of((), Unknown("a part of a string", "str"))
+        if "split" in name
+        else Unknown("a string", "bool" if name.endswith("with") else "str")
+    )
+
+
+def _plain(value: Value) -> Any:
+    """A constant, or a list of constants, as Python has it; `...` for any other."""
+    if (
+        isinstance(value, Sequence)
+        and value.rest is None
+        and all(isinstance(one, Known) for one in value.items)
+    ):
+        return [one.value for one in value.items]  # type: ignore[attr-defined]
+    return value.value if isinstance(value, Known) else ...
+
+
+@attribute_of(NUMBER, "real", "imag")
+def _real(made: Call) -> Value:
+    return made.args[0]
+
+
+@method(OBJECT, "__init__", "__init_subclass__")
+def _nothing(made: Call) -> Value:
+    return NONE

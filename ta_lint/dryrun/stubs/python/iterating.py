@@ -1,0 +1,227 @@
+"""Functions that make something to iterate over, or go over it."""
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.library import (
+    STREAM,
+    list_of,
+    stub,
+    tuple_of,
+)
+from ta_lint.dryrun.machine.objects import truth
+from ta_lint.dryrun.values import (
+    NONE,
+    Class,
+    Consumer,
+    Known,
+    Object,
+    Sequence,
+    Stream,
+    Table,
+    Unknown,
+    Value,
+    join,
+    joined,
+)
+
+_FEW = 3
+
+"""A `range` of at most so many numbers is gone over number by number."""
+
+
+@stub("builtins.range")
+def _range(made: Call) -> Value:
+    bounds = [one.value if isinstance(one, Known) else None for one in made.args]
+    if bounds and all(isinstance(one, int) for one in bounds):
+        numbers = range(*bounds)  # type: ignore[arg-type]
+        if len(numbers) <= _FEW:
+            return list_of(map(Known, numbers))
+        first: Value = Known(numbers[0])
+    else:
+        first = Known(0) if len(bounds) == 1 else made.args[0] if made.args else Unknown("a number", "int")
+
+    def each(consumer: Consumer) -> Flow:
+        for element in (first, Unknown("the number of the pass", "int")):
+            flow = consumer(element)
+            if flow is not Flow.ON:
+                return flow
+        return Flow.ON
+
+    return Stream(RANGE, each, None, made.place)
+
+
+RANGE = Class("range", (STREAM,))
+
+
+@stub("builtins.enumerate", "tqdm.tqdm.enumerate")
+def _enumerate(made: Call) -> Value:
+    start = made.constant(1, "start", 0)
+    found = iteration.elements(made.machine, made.argument(0, "iterable"), made.node)
+    if isinstance(found, tuple):
+        items, rest = found
+        numbered = [
+            tuple_of([Known(start + index) if isinstance(start, int) else Unknown("a number", "int"), one])
+            for index, one in enumerate(items)
+        ]
+        return list_of(numbered, None if rest is None else tuple_of([Unknown("a number", "int"), rest]))
+    over = found
+
+    def each(consumer: Consumer) -> Flow:
+        number = -1
+
+        def numbered(element: Value) -> Flow:
+            nonlocal number
+            number += 1
+            known = number == 0 and isinstance(start, int)
+            return consumer(
+                tuple_of([Known(start) if known else Unknown("the number of the pass", "int"), element])
+            )
+
+        return over.each(numbered)
+
+    return Stream(STREAM, each, over.of, made.place, settles=over.settles)
+
+
+@stub("builtins.zip", "itertools.zip_longest")
+def _zip(made: Call) -> Value:
+    found = [iteration.elements(made.machine, one, made.node) for one in made.args]
+    stream = next((one for one in found if isinstance(one, Stream)), None)
+    if stream is None:
+        lists = [one for one in found if isinstance(one, tuple)]
+        short = min((len(items) for items, rest in lists if rest is None), default=0)
+        rows = [
+            tuple_of([items[index] if index < len(items) else rest or NONE for items, rest in lists])
+            for index in range(short)
+        ]
+        if all(rest is not None for _, rest in lists) and lists:
+            return list_of(
+                rows, tuple_of([joined([*items, rest]) for items, rest in lists if rest is not None])
+            )
+        return list_of(rows)
+    position = found.index(stream)
+    others = [
+        Unknown("an element") if isinstance(one, Stream) and index != position else
+        joined([*one[0], *([] if one[1] is None else [one[1]])]) if isinstance(one, tuple) else NONE
+        for index, one in enumerate(found)
+    ]  # fmt: skip
+    for index, one in enumerate(found):
+        if isinstance(one, Stream) and index != position:
+            others[index] = iteration.joined_elements(made.machine, one, made.node)
+    over = stream
+
+    def each(consumer: Consumer) -> Flow:
+        def row(element: Value) -> Flow:
+            return consumer(
+                tuple_of([element if index == position else other for index, other in enumerate(others)])
+            )
+
+        return over.each(row)
+
+    return Stream(STREAM, each, over.of, made.place, settles=over.settles)
+
+
+@stub("builtins.iter", "builtins.reversed", "builtins.sorted", "builtins.frozenset")
+def _again(made: Call) -> Value:
+    value = made.argument(0, "iterable")
+    if isinstance(value, Sequence):
+        return (
+            list_of(value.items, value.rest)
+            if value.rest is not None or len(value.items) < 2
+            else list_of(value.items)
+        )
+    if isinstance(value, Object) and not isinstance(value, Stream | Table):
+        found = iteration.elements(made.machine, value, made.node)
+        return found if isinstance(found, Stream) else list_of(*found)
+    return (
+        value if isinstance(value, Stream) else list_of(*iteration.collected(made.machine, value, made.node))
+    )
+
+
+@stub("builtins.next")
+def _next(made: Call) -> Value:
+    value = made.argument(0, "iterator")
+    if isinstance(value, Object) and (own := value.cls.find("__next__")) is not None:
+        return call(made.machine, own, [value], {}, made.node)
+    found = iteration.elements(made.machine, value, made.node)
+    if isinstance(found, tuple):
+        items, rest = found
+        return (
+            items[0]
+            if items
+            else rest or (made.args[1] if len(made.args) > 1 else Unknown("the next element"))
+        )
+    first: list[Value] = []
+
+    def take(element: Value) -> Flow:
+        first.append(element)
+        return Flow.BREAK
+
+    found.each(take)
+    return first[0] if first else Unknown("the next element")
+
+
+@stub("builtins.map")
+def _map(made: Call) -> Value:
+    if len(made.args) != 2:
+        return list_of((), Unknown("an element"))
+    function = made.args[0]
+    return iteration.stream_of(
+        made.machine, made.args[1], made.node, lambda one: call(made.machine, function, [one], {}, made.node)
+    )
+
+
+@stub("builtins.filter")
+def _filter(made: Call) -> Value:
+    function = made.argument(0, "function")
+    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    kept: list[Value] = []
+    for one in items:
+        said = one if function == NONE else call(made.machine, function, [one], {}, made.node)
+        verdict = truth(made.machine, said, made.node)
+        if verdict is True:
+            kept.append(one)
+        elif verdict is None:
+            rest = one if rest is None else join(rest, one)
+    return list_of(kept, rest)
+
+
+@stub("itertools.chain", "itertools.chain.from_iterable")
+def _chain(made: Call) -> Value:
+    items: list[Value] = []
+    rest: Value | None = None
+    for one in made.args:
+        known, more = iteration.collected(made.machine, one, made.node)
+        items += known
+        rest = more if rest is None else rest if more is None else join(rest, more)
+    return list_of(items, rest)
+
+
+@stub("itertools.cycle", "itertools.islice")
+def _on_and_on(made: Call) -> Value:
+    found = iteration.elements(made.machine, made.argument(0, "iterable"), made.node)
+    return found if isinstance(found, Stream) else list_of(*found)
+
+
+@stub("itertools.count")
+def _count(made: Call) -> Value:
+    return _range(Call(made.machine, made.node, [made.argument(0, "start", 0), Unknown("no end", "int")]))
+
+
+@stub(
+    "tqdm.tqdm",
+    "tqdm.auto.tqdm",
+    "tqdm.notebook.tqdm",
+    "tqdm.trange",
+    "tqdm.auto.trange",
+    "rich.progress.track",
+)
+def _tqdm(made: Call) -> Value:
+    value = made.argument(0, "iterable")
+    if isinstance(value, Known | Unknown) and not isinstance(value, Known):
+        return value
+    if isinstance(value, Known):
+        return _range(made)
+    found = iteration.elements(made.machine, value, made.node)
+    return found if isinstance(found, Stream) else list_of(*found)

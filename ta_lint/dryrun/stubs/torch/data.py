@@ -1,0 +1,204 @@
+"""`torch.utils.data`: datasets, loaders and what a pass over one gives."""
+
+import ast
+
+from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import attempt
+from ta_lint.dryrun.machine.library import STREAM, list_of, method, new_class, stub, table_of, tuple_of
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
+from ta_lint.dryrun.values import (
+    NONE,
+    Consumer,
+    Function,
+    Known,
+    Object,
+    Sequence,
+    Stream,
+    Table,
+    Unknown,
+    Value,
+)
+
+DATASET = new_class("torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset")
+ITERABLE = new_class("torch.utils.data.IterableDataset", bases=(DATASET,))
+TENSORS = new_class("torch.utils.data.TensorDataset", bases=(DATASET,))
+PART = new_class("torch.utils.data.Subset", bases=(DATASET,))
+LOADER = new_class("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+
+
+@method(TENSORS, "__init__")
+def _tensors(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    made.machine.state.write(own.fields, "tensors", tuple_of(made.args[1:]))
+    return NONE
+
+
+@method(TENSORS, "__getitem__")
+def _row(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return tuple_of([Tensor(Facts(), made.place) for _ in own.fields["tensors"].items])
+
+
+@method(PART, "__init__")
+def _part(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    made.machine.state.write(own.fields, "dataset", made.argument(1, "dataset"))
+    made.machine.state.write(own.fields, "indices", made.argument(2, "indices"))
+    return NONE
+
+
+@method(PART, "__getitem__")
+def _row_of_part(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return sample(made.machine, own.fields["dataset"], made.node)
+
+
+@stub("torch.utils.data.random_split")
+def _split(made: Call) -> Value:
+    lengths = made.argument(1, "lengths")
+    count = len(lengths.items) if isinstance(lengths, Sequence) and lengths.rest is None else 2
+    parts = [
+        Object(PART, made.place, {"dataset": made.argument(0, "dataset"), "indices": Unknown("indices")})
+        for _ in range(count)
+    ]
+    return list_of(parts)
+
+
+@method(DATASET, "__len__")
+@method(LOADER, "__len__")
+def _length(made: Call) -> Value:
+    return Unknown("a length", "int")
+
+
+@method(LOADER, "__init__")
+def _loader(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    names = (
+        "dataset",
+        "batch_size",
+        "shuffle",
+        "sampler",
+        "batch_sampler",
+        "num_workers",
+        "collate_fn",
+        "pin_memory",
+        "drop_last",
+    )
+    for index, name in enumerate(names, 1):
+        given = made.given(index, name)
+        if given is not None:
+            made.machine.state.write(own.fields, name, given)
+    made.machine.state.write(own.fields, "options", table_of(dict(made.kwargs)))
+    return NONE
+
+
+@method(LOADER, "__iter__")
+def _batches(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    machine, node = made.machine, made.node
+
+    def each(consumer: Consumer) -> Flow:
+        machine.emit("epoch", node, own)
+        for _ in range(2):
+            machine.emit("batch", node, own)
+            flow = consumer(batch(machine, own, node))
+            if flow is not Flow.ON:
+                return flow
+        return Flow.ON
+
+    return Stream(STREAM, each, own, made.place)
+
+
+def sample(machine: Machine, dataset: Value, node: ast.AST) -> Value:
+    """One item of a dataset."""
+    if isinstance(dataset, Object):
+        if isinstance(dataset, Sequence):
+            return (
+                dataset.rest
+                if dataset.rest is not None
+                else dataset.items[0]
+                if dataset.items
+                else Unknown("an item")
+            )
+        getter = dataset.cls.find("__getitem__")
+        if getter is not None:
+            return attempt(machine, getter, [dataset, Unknown("an index", "int")], node)
+    return Unknown("an item of a dataset out of sight")
+
+
+def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
+    """One batch of a loader: what its `collate_fn` makes of items, or the items with one more dimension."""
+    one = sample(machine, loader.fields.get("dataset", NONE), node)
+    collate = loader.fields.get("collate_fn", NONE)
+    if isinstance(collate, Function):
+        return attempt(machine, collate, [list_of((), one)], node)
+    return collated(one, loader)
+
+
+def collated(value: Value, loader: Object) -> Value:
+    """Items as a batch: numbers and arrays become tensors."""
+    if isinstance(value, Tensor):
+        return Tensor(Facts(source=loader, dtype=value.facts.dtype), value.made)
+    if isinstance(value, Sequence) and value.rest is None:
+        return tuple_of([collated(one, loader) for one in value.items])
+    if isinstance(value, Table):
+        return Table(value.cls, value.made, {key: collated(one, loader) for key, one in value.fields.items()})
+    if isinstance(value, Known) and isinstance(value.value, str):
+        return list_of((), value)
+    if isinstance(value, Known) or (
+        isinstance(value, Unknown) and value.type in ("int", "float", "bool", "numbers")
+    ):
+        return Tensor(Facts(source=loader))
+    return Object(BATCH, loader.made, {"of": loader})
+
+
+BATCH = new_class("a batch out of sight")
+
+
+@method(BATCH, "__getitem__", "get", "pop")
+def _field(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return Tensor(Facts(source=own.fields["of"]))
+
+
+@method(BATCH, "__iter__", "values")
+def _fields(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return list_of((), Tensor(Facts(source=own.fields["of"])))
+
+
+@method(BATCH, "items")
+def _items(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return list_of((), tuple_of([Unknown("a name", "str"), Tensor(Facts(source=own.fields["of"]))]))
+
+
+@method(BATCH, "__getattr__")
+def _attribute(made: Call) -> Value:
+    own, name = made.args[0], made.constant(1, "name")
+    assert isinstance(own, Object)
+    facts = Tensor(Facts(source=own.fields["of"]))
+    return own if name in ("to", "cuda") else attribute(made.machine, facts, name, made.node)
+
+
+@method(BATCH, "__call__")
+def _moved(made: Call) -> Value:
+    return made.args[0]
+
+
+@method(DATASET, "__handed_over__")
+@method(LOADER, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    return NONE

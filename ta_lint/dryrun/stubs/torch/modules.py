@@ -1,0 +1,476 @@
+"""`torch.nn.Module` and containers of modules: children, parameters, modes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, table_of, tuple_of
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.objects import attribute, item
+from ta_lint.dryrun.stubs.torch.operations import name_of
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
+from ta_lint.dryrun.values import (
+    FALSE,
+    NONE,
+    REST,
+    TRUE,
+    Choice,
+    Class,
+    Function,
+    Known,
+    Object,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+    joined,
+    options,
+)
+
+MODULE = new_class("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule")
+CONTAINER = new_class("torch.nn.ModuleList", "torch.nn.ParameterList", bases=(MODULE,))
+SEQUENTIAL = new_class("torch.nn.Sequential", bases=(CONTAINER,))
+KEYED = new_class("torch.nn.ModuleDict", "torch.nn.ParameterDict", bases=(MODULE,))
+DISTANT = Class("a module out of sight", (MODULE,))
+"""A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The parameters of something, with their names there, and whether these are all."""
+
+    parameters: tuple[tuple[str, Tensor], ...]
+    complete: bool
+
+
+def distant(machine: Machine, made: Call | None, cls: Class = DISTANT) -> Object:
+    """A module of which nobody knows the layers."""
+    place = None if made is None else made.place
+    return Object(
+        cls,
+        place,
+        {"training": TRUE, "parameters of its own": Tensor(replace(PLAIN, requires=True), place, PARAMETER)},
+    )
+
+
+def is_module(value: Value) -> bool:
+    """Whether it is a `torch.nn.Module`."""
+    return isinstance(value, Object) and not isinstance(value, Class) and value.cls.is_a(MODULE)
+
+
+def children(module: Object) -> Iterator[tuple[str, Object]]:
+    """The modules that a module holds, with their names."""
+    for name, value in list(module.fields.items()):
+        for one in options(value) if isinstance(value, Value) else ():
+            if isinstance(name, str) and is_module(one):
+                yield name, one  # type: ignore[misc]
+
+
+def modules(module: Object, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Object]]:
+    """A module and all below it, each once."""
+    seen = set() if seen is None else seen
+    if id(module) not in seen:
+        seen.add(id(module))
+        yield prefix, module
+        for name, child in children(module):
+            yield from modules(child, f"{prefix}.{name}" if prefix else name, seen)
+
+
+def held(module: Object) -> Held:
+    """The parameters of a module and of all below it."""
+    found: dict[int, tuple[str, Tensor]] = {}
+    complete = True
+    for prefix, one in modules(module):
+        complete = complete and not (one.cls.out_of_sight or one.fields.get("incomplete") == TRUE)
+        for name, value in one.fields.items():
+            for tensor in options(value) if isinstance(value, Value) else ():
+                if isinstance(name, str) and isinstance(tensor, Tensor) and tensor.cls is PARAMETER:
+                    found.setdefault(id(tensor), (f"{prefix}.{name}" if prefix else name, tensor))
+                elif isinstance(tensor, Unknown) and tensor.type is None and name not in ("training",):
+                    complete = complete and one.cls.is_a(DISTANT) is False and not _may_be_module(tensor)
+    return Held(tuple(found.values()), complete)
+
+
+def _may_be_module(value: Unknown) -> bool:
+    return "out of sight" in value.why
+
+
+@method(MODULE, "__new__")
+def _new(made: Call) -> Value:
+    cls = made.args[0]
+    assert isinstance(cls, Class)
+    module = Object(cls, made.place, {"training": TRUE})
+    if cls.out_of_sight:
+        module.fields["incomplete"] = TRUE
+    return module
+
+
+@method(MODULE, "__init__")
+def _init(made: Call) -> Value:
+    return NONE
+
+
+@method(MODULE, "__call__")
+def _call(made: Call) -> Value:
+    own, machine = made.args[0], made.machine
+    assert isinstance(own, Object)
+    training = own.fields.get("training", TRUE)
+    made.emit("forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers)
+    forward = own.fields.get("forward") or own.cls.find("forward")
+    args = made.args if "forward" not in own.fields else made.args[1:]
+    if forward is None or own.cls is DISTANT:
+        parameters = [one for _, one in held(own).parameters]
+        return computed(machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
+    machine.layers += 1
+    try:
+        return call(machine, forward, args, made.kwargs, made.node, loose=made.loose)
+    finally:
+        machine.layers -= 1
+
+
+@method(MODULE, "train", "eval")
+def _mode(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    wants = made.argument(1, "mode", True) if name_of(made) != "eval" else FALSE
+    made.emit({TRUE: "train", FALSE: "eval"}.get(wants, "mode"), own)  # type: ignore[call-overload]
+    set_mode(made.machine, own, wants, made)
+    return own
+
+
+def set_mode(
+    machine: Machine, module: Object, wants: Value, made: Call, seen: set[int] | None = None
+) -> None:
+    """Put a module and all below it into a mode; a class with a `train` of its own decides for itself."""
+    seen = set() if seen is None else seen
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    machine.state.write(
+        module.fields, "training", wants if isinstance(wants, Known) else Unknown("the mode", "bool")
+    )
+    for _, child in children(module):
+        own = child.cls.find("train")
+        if isinstance(own, Function):
+            call(machine, own, [child, wants], {}, made.node)
+        else:
+            set_mode(machine, child, wants, made, seen)
+
+
+def _own(made: Call) -> Object:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return own
+
+
+@method(MODULE, "parameters", "buffers")
+def _parameters(made: Call) -> Value:
+    if name_of(made) == "buffers":
+        return list_of((), Tensor())
+    found = held(_own(made))
+    return list_of(
+        [one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight")
+    )
+
+
+@method(MODULE, "named_parameters")
+def _named_parameters(made: Call) -> Value:
+    found = held(_own(made))
+    pairs = [
+        tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
+        for name, one in found.parameters
+    ]
+    return list_of(
+        pairs,
+        None if found.complete else tuple_of([Unknown("a name", "str"), Unknown("a parameter out of sight")]),
+    )
+
+
+@method(MODULE, "modules", "children", "named_modules", "named_children")
+def _modules(made: Call) -> Value:
+    own, name = _own(made), name_of(made)
+    pairs = list(modules(own)) if name.endswith("modules") else list(children(own))
+    values = [tuple_of([Known(path), one]) if name.startswith("named") else one for path, one in pairs]
+    return list_of(values, None if held(own).complete else Unknown("a module out of sight"))
+
+
+@method(
+    MODULE, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "share_memory", "to_empty"
+)
+def _moved(made: Call) -> Value:
+    return made.args[0]
+
+
+@method(MODULE, "apply")
+def _apply(made: Call) -> Value:
+    for _, one in list(modules(_own(made))):
+        call(made.machine, made.argument(1, "fn"), [one], {}, made.node)
+    return made.args[0]
+
+
+@method(MODULE, "requires_grad_")
+def _requires_grad(made: Call) -> Value:
+    wants = made.constant(1, "requires_grad", True)
+    for _, one in held(_own(made)).parameters:
+        made.machine.state.write(
+            one.fields, FACTS, replace(one.facts, requires=None if wants is ... else bool(wants))
+        )
+    made.emit("unfreeze" if wants else "freeze", made.args[0])
+    return made.args[0]
+
+
+@method(MODULE, "zero_grad")
+def _zero_grad(made: Call) -> Value:
+    made.emit("clear", made.args[0], parameters=held(_own(made)))
+    return NONE
+
+
+@method(MODULE, "state_dict")
+def _state_dict(made: Call) -> Value:
+    made.emit("save", made.args[0])
+    return Object(STATE, made.place, {"of": made.args[0]})
+
+
+STATE = new_class("torch.nn.modules.module.StateDict")
+
+
+@method(STATE, "items", "values", "keys", "__iter__", "copy")
+def _states(made: Call) -> Value:
+    name = name_of(made)
+    value = Tensor()
+    if name == "copy":
+        return made.args[0]
+    return list_of(
+        (),
+        tuple_of([Unknown("a name", "str"), value])
+        if name == "items"
+        else value
+        if name == "values"
+        else Unknown("a name", "str"),
+    )
+
+
+@method(STATE, "__getitem__", "get", "pop")
+def _one_state(made: Call) -> Value:
+    return Tensor()
+
+
+@method(STATE, "__setitem__", "update")
+def _set_state(made: Call) -> Value:
+    return NONE
+
+
+@method(MODULE, "load_state_dict")
+def _load(made: Call) -> Value:
+    made.emit("load", made.args[0])
+    return Unknown("missing and unexpected keys")
+
+
+@method(MODULE, "register_buffer", "register_parameter", "add_module", "register_module")
+def _register(made: Call) -> Value:
+    name, value = made.constant(1, "name"), made.argument(2, "tensor")
+    if isinstance(name, str):
+        made.machine.state.write(_own(made).fields, name, value)
+    return NONE
+
+
+@method(
+    MODULE,
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_load_state_dict_post_hook",
+    "compile",
+    "extra_repr",
+    "half_",
+)
+def _registered(made: Call) -> Value:
+    return Unknown("a handle", "handle")
+
+
+@method(MODULE, "get_submodule", "get_parameter")
+def _get(made: Call) -> Value:
+    path, value = made.constant(1, "target"), made.args[0]
+    for part in path.split(".") if isinstance(path, str) and path else ():
+        value = attribute(made.machine, value, part, made.node)
+    return value if isinstance(path, str) else Unknown("a module")
+
+
+@method(MODULE, "__copied__")
+def _copied(made: Call) -> Value:
+    return _copy(_own(made), {}, made)
+
+
+def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
+    if id(value) in done:
+        return done[id(value)]
+    if isinstance(value, Tensor):
+        done[id(value)] = Tensor(value.facts, made.place, value.cls)
+    elif is_module(value):
+        assert isinstance(value, Object)
+        copied = done[id(value)] = Object(value.cls, made.place, {})
+        copied.fields.update({name: _copy(one, done, made) for name, one in value.fields.items()})
+    elif isinstance(value, Sequence):
+        return Sequence(
+            value.cls, tuple(_copy(one, done, made) for one in value.items), value.rest, made.place
+        )
+    elif isinstance(value, Table):
+        return Table(
+            value.cls, made.place, {name: _copy(one, done, made) for name, one in value.fields.items()}
+        )
+    elif isinstance(value, Choice):
+        return Choice(tuple(_copy(one, done, made) for one in value.options))
+    else:
+        return value
+    return done[id(value)]
+
+
+@method(MODULE, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    """Code out of sight may put it into another mode, but hardly does."""
+    return NONE
+
+
+# -- containers --------------------------------------------------------------------------------------
+
+
+def _members(container: Object) -> list[Value]:
+    return [
+        value
+        for name, value in container.fields.items()
+        if isinstance(name, str) and (is_module(value) or isinstance(value, Tensor))
+    ]
+
+
+@method(CONTAINER, "__init__")
+def _fill(made: Call) -> Value:
+    own = _own(made)
+    items: tuple[Value, ...]
+    rest: Value | None = None
+    if own.cls.is_a(SEQUENTIAL):
+        items = tuple(made.args[1:])
+        if len(items) == 1 and isinstance(items[0], Table):
+            for name, value in items[0].entries():
+                made.machine.state.write(own.fields, str(name), value)
+            return NONE
+        rest = Unknown("a layer out of sight") if made.loose else None
+    else:
+        items, rest = (
+            iteration.collected(made.machine, made.args[1], made.node) if len(made.args) > 1 else ((), None)
+        )
+    for index, value in enumerate(items):
+        made.machine.state.write(own.fields, str(index), value)
+    if rest is not None:
+        made.machine.state.write(own.fields, "…", rest)
+        made.machine.state.write(
+            own.fields, "incomplete", FALSE if all(map(is_module, options(rest))) else TRUE
+        )
+    return NONE
+
+
+@method(SEQUENTIAL, "forward")
+def _in_order(made: Call) -> Value:
+    value: Value = made.args[1] if len(made.args) > 1 else made.kwargs.get("input", Unknown("an input"))
+    for layer in _layers(_own(made)):
+        value = call(made.machine, layer, [value], {}, made.node)
+    return value
+
+
+def _layers(own: Object) -> list[Value]:
+    return [value for name, value in own.fields.items() if name not in ("training", "incomplete")]
+
+
+@method(CONTAINER, "__iter__")
+def _iterated(made: Call) -> Value:
+    own = _own(made)
+    known = [value for name, value in own.fields.items() if name not in ("training", "incomplete", "…")]
+    return list_of(known, own.fields.get("…"))
+
+
+@method(CONTAINER, "__getitem__")
+def _indexed(made: Call) -> Value:
+    own, key = _own(made), made.args[1]
+    members = list_of(_layers(own)) if "…" not in own.fields else list_of((), _any_of(own))
+    if isinstance(key, Known) and isinstance(key.value, slice):
+        part = Object(own.cls, made.place, {"training": TRUE})
+        chosen = item(made.machine, members, key, made.node)
+        if isinstance(chosen, Sequence):
+            part.fields.update({str(index): value for index, value in enumerate(chosen.items)})
+        return part
+    return item(made.machine, members, key, made.node)
+
+
+def _any_of(own: Object) -> Value:
+    return joined(_layers(own))
+
+
+@method(CONTAINER, "__len__")
+def _length(made: Call) -> Value:
+    own = _own(made)
+    return Unknown("a length", "int") if "…" in own.fields else Known(len(_layers(own)))
+
+
+@method(CONTAINER, "append", "extend", "insert")
+def _append(made: Call) -> Value:
+    own = _own(made)
+    if name_of(made) == "extend":
+        items, rest = iteration.collected(made.machine, made.argument(1, "modules"), made.node)
+    else:
+        items, rest = (made.args[-1],), None
+    if any(one.number for one in made.machine.passes) and _layers(own):
+        rest = items[-1] if items else rest
+        items = ()
+    count = len(_layers(own))
+    for index, value in enumerate(items, count):
+        made.machine.state.write(own.fields, str(index), value)
+    if rest is not None:
+        made.machine.state.write(own.fields, "…", rest)
+    return own
+
+
+@method(KEYED, "__init__", "update")
+def _fill_keyed(made: Call) -> Value:
+    own = _own(made)
+    given = made.args[1] if len(made.args) > 1 else table_of({})
+    if isinstance(given, Table):
+        for name, value in given.fields.items():
+            made.machine.state.write(own.fields, "…" if name is REST else str(name), value)
+    else:
+        made.machine.state.write(own.fields, "incomplete", TRUE)
+    return NONE
+
+
+@method(KEYED, "__getitem__")
+def _keyed(made: Call) -> Value:
+    own, key = _own(made), made.args[1]
+    if isinstance(key, Known) and key.value in own.fields:
+        return own.fields[key.value]  # type: ignore[no-any-return]
+    return _any_of(own) if _layers(own) else Unknown("a module")
+
+
+@method(KEYED, "__setitem__")
+def _set_keyed(made: Call) -> Value:
+    key = made.args[1]
+    made.machine.state.write(
+        _own(made).fields, str(key.value) if isinstance(key, Known) else "…", made.args[2]
+    )
+    return NONE
+
+
+@method(KEYED, "items", "keys", "values", "__iter__")
+def _keyed_parts(made: Call) -> Value:
+    own, name = _own(made), name_of(made)
+    pairs = [
+        (Known(key), value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")
+    ]
+    values = [
+        tuple_of(pair) if name == "items" else pair[1] if name == "values" else pair[0] for pair in pairs
+    ]
+    return list_of(values)
+
+
+@attribute_of(DISTANT, "config", "device", "dtype")
+def _of_distant(made: Call) -> Value:
+    return Unknown("it is out of sight")

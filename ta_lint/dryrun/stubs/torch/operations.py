@@ -1,0 +1,513 @@
+"""What operations on tensors do: to the graph, the shape and the meaning of the numbers. Most of it is a table."""
+
+from dataclasses import replace
+from typing import Any
+
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.library import attribute_of, family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch.tensors import (
+    FACTS,
+    NOTHING,
+    PARAMETER,
+    TENSOR,
+    Cut,
+    Facts,
+    Tensor,
+    computed,
+    cut,
+    joined_facts,
+    roots_of,
+    tensors_in,
+)
+from ta_lint.dryrun.values import NONE, Bound, Known, Native, Object, Sequence, Unknown, Value, joined
+
+# One row an effect: the functions of `torch`, `torch.nn.functional` and methods of tensors that have it.
+DETACHED = "detach detach_ data"
+READ = "item tolist numpy __float__ __int__ __bool__"
+STEPS = """
+    argmax argmin argsort argwhere bincount bitwise_and bitwise_or bitwise_not bool byte ceil char eq equal floor floor_divide ge gt histc
+    int isclose isfinite isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor long lt multinomial ne nonzero
+    one_hot randint_like round searchsorted bucketize short sign sgn signbit trunc unique unique_consecutive count_nonzero any all allclose
+    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __floordiv__ __rfloordiv__ __and__ __or__ __invert__ __xor__ bernoulli is_nonzero
+"""
+PAIRS = "max min topk sort kthvalue mode median nanmedian cummax cummin aminmax"
+SAME = """
+    clone contiguous to cuda cpu float double half bfloat16 type type_as pin_memory requires_grad_ dropout dropout_ alpha_dropout relu_ clamp
+    clip neg __neg__ __pos__ abs __abs__ view_as expand_as reshape_as
+"""
+FRESH = """
+    zeros ones rand randn randint randperm empty full arange linspace logspace eye normal tensor as_tensor from_numpy zeros_like ones_like
+    rand_like randn_like empty_like full_like new_zeros new_ones new_full new_empty new_tensor scalar_tensor asarray tril_indices
+    triu_indices empty_strided
+"""
+IN_PLACE = """
+    add_ sub_ mul_ div_ copy_ zero_ fill_ clamp_ clip_ lerp_ normal_ uniform_ addcmul_ addcdiv_ masked_fill_ scatter_ scatter_add_ index_add_
+    index_copy_ index_fill_ exp_ log_ sqrt_ pow_ neg_ round_ floor_ sigmoid_ tanh_ softmax_ relu_ bernoulli_ random_ exponential_ erfinv_ clamp_min_
+    clamp_max_ __iadd__ __isub__ __imul__ __itruediv__ __ipow__ trunc_ squeeze_ unsqueeze_ set_ resize_ map_ add__ abs_ nan_to_num_
+"""
+OVERWRITES = frozenset("copy_ zero_ fill_ normal_ uniform_ bernoulli_ random_ exponential_ set_".split())
+NUMBERS = "size dim numel nelement stride ndimension element_size get_device is_floating_point is_contiguous data_ptr storage_offset is_complex"
+QUIET = "register_hook retain_grad register_post_accumulate_grad_hook share_memory_ record_stream"
+SCALES = {
+    "softmax": "probabilities", "softmin": "probabilities", "sigmoid": "probabilities", "gumbel_softmax": "probabilities",
+    "log_softmax": "log-probabilities", "logsigmoid": "log-probabilities",
+}  # fmt: skip
+REDUCTIONS = frozenset("mean sum prod norm std var logsumexp nanmean nansum amax amin".split())
+
+
+def _operand(made: Call, index: int = 0) -> Tensor | None:
+    value = made.args[index] if index < len(made.args) else made.kwargs.get("input", made.kwargs.get("self"))
+    return (
+        value if isinstance(value, Tensor) else next(tensors_in([value]), None) if value is not None else None
+    )
+
+
+def _named(names: str, effect: Any) -> None:
+    """The effect of methods of tensors, and of the functions of `torch` with the same names."""
+    for name in names.split():
+        TENSOR.fields[name] = Native(f"torch.Tensor.{name}", effect)
+        if not name.startswith("__") and name not in ("data",):
+            stub(f"torch.{name}", f"torch.nn.functional.{name}")(effect)
+
+
+def name_of(made: Call) -> str:
+    """The name by which the function is called: `softmax` of `x.softmax(1)`."""
+    function = getattr(made.node, "func", None)
+    return getattr(function, "attr", getattr(function, "id", ""))
+
+
+def any_operation(made: Call) -> Value:
+    """An operation of which nothing more is known: autograd goes through it."""
+    if not any(True for _ in tensors_in(made.values())) and not any(
+        isinstance(one, Unknown) and one.type is None for one in made.values()
+    ):
+        return computed(made.machine, (), made.place)
+    result = computed(made.machine, made.values(), made.place)
+    name = name_of(made)
+    if name in SCALES:
+        dim = made.constant(1, "dim", None)
+        first = _operand(made)
+        return Tensor(
+            replace(
+                result.facts,
+                scale=(SCALES[name], dim),
+                shape=first.facts.shape if first is not None else None,
+            ),
+            result.made,
+        )
+    if name in REDUCTIONS and len(made.args) == 1 and "dim" not in made.kwargs:
+        return Tensor(replace(result.facts, shape=()), result.made)
+    return result
+
+
+def detached(made: Call) -> Value:
+    """The same numbers without a graph."""
+    own = _operand(made)
+    return Unknown("a detached value") if own is None else cut(own, "detached", made.place)
+
+
+def read(made: Call) -> Value:
+    """Numbers that leave the tensor."""
+    own = _operand(made)
+    if own is not None:
+        made.emit("read", own)
+    name = name_of(made)
+    return Unknown(
+        "numbers of a tensor", "float" if name in ("item", "float") else "int" if name == "int" else "numbers"
+    )
+
+
+def in_steps(made: Call) -> Value:
+    """Numbers in steps: indices, booleans, whole numbers, which have no gradient."""
+    every = computed(made.machine, made.values(), made.place)
+    return cut(every, "in steps", made.place, scale=("indices", None), shape=None)
+
+
+def pair(made: Call) -> Value:
+    """Values with their indices; one tensor where no dimension is given, or two tensors are compared."""
+    own = computed(made.machine, made.values(), made.place)
+    name = name_of(made)
+    other = made.given(1, "other")
+    if (
+        name in ("max", "min", "median")
+        and (other is None or isinstance(other, Tensor))
+        and "dim" not in made.kwargs
+    ):
+        return Tensor(replace(own.facts, shape=() if other is None else None), own.made)
+    return Object(
+        PAIR,
+        made.place,
+        {"values": own, "indices": cut(own, "in steps", made.place, scale=("indices", None), shape=None)},
+    )
+
+
+PAIR = new_class("torch.return_types")
+
+
+@method(PAIR, "__iter__")
+def _both(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return tuple_of(own.fields.values())
+
+
+@method(PAIR, "__getitem__")
+def _one_of_both(made: Call) -> Value:
+    own, key = made.args[0], made.constant(1, "key")
+    assert isinstance(own, Object)
+    parts = list(own.fields.values())
+    return parts[key] if isinstance(key, int) and -2 <= key < 2 else joined(parts)
+
+
+def same(made: Call) -> Value:
+    """The same tensor in another dtype, on another device, or negated: shape and meaning stay."""
+    own = _operand(made)
+    if own is None:
+        return Unknown("a tensor") if not made.args else Unknown(getattr(made.args[0], "why", ""))
+    result = computed(made.machine, [own], made.place)
+    return Tensor(
+        replace(result.facts, shape=own.facts.shape, scale=own.facts.scale, dtype=own.facts.dtype), made.place
+    )
+
+
+def fresh(made: Call) -> Value:
+    """A new tensor, with a gradient if that is asked for."""
+    requires = made.kwargs.get("requires_grad")
+    wants = bool(requires.value) if isinstance(requires, Known) else None if requires is not None else False
+    cuts: tuple[Cut, ...] = ()
+    if name_of(made) in ("tensor", "as_tensor", "new_tensor"):
+        roots = frozenset().union(*(roots_of(one) for one in tensors_in(made.args))) or NOTHING
+        cuts = (Cut("detached", made.place, roots),) if roots else ()
+    return Tensor(Facts(requires=wants, shape=_shape(made), cuts=cuts), made.place)
+
+
+def _shape(made: Call) -> tuple[Any, ...] | None:
+    name = name_of(made)
+    if name.endswith("_like"):
+        own = _operand(made)
+        return own.facts.shape if own is not None else None
+    if name not in ("zeros", "ones", "rand", "randn", "empty", "full", "normal"):
+        return None
+    sizes: list[Value] = list(made.args)
+    if len(sizes) >= 1 and isinstance(sizes[0], Sequence):
+        if sizes[0].rest is not None:
+            return None
+        sizes = list(sizes[0].items)
+    elif name in ("full", "normal"):
+        return None
+    return tuple(
+        one.value if isinstance(one, Known) and isinstance(one.value, int) else None for one in sizes
+    )
+
+
+def in_place(made: Call) -> Value:
+    """The tensor itself changes: it then leads to what is put into it."""
+    own = made.args[0] if made.args else None
+    if not isinstance(own, Tensor):
+        return own if own is not None else NONE
+    name = name_of(made)
+    made.emit("write", own, by=name)
+    recording = made.machine.modes["recording"]
+    if recording is False or own.takes_gradient:
+        return own
+    inputs = list(made.args[1:]) if name in OVERWRITES else list(made.values())
+    new = computed(made.machine, inputs, made.place)
+    facts = replace(new.facts, shape=own.facts.shape, source=own.facts.source)
+    made.machine.state.write(own.fields, FACTS, facts)
+    return own
+
+
+def number(made: Call) -> Value:
+    """A number about the tensor."""
+    own = _operand(made)
+    name = name_of(made)
+    if own is not None and own.facts.shape is not None:
+        shape = own.facts.shape
+        if name in ("dim", "ndimension"):
+            return Known(len(shape))
+        if name == "size":
+            index = made.constant(1, "dim", None)
+            if index is None:
+                return tuple_of(_size(one) for one in shape)
+            if isinstance(index, int) and -len(shape) <= index < len(shape):
+                return _size(shape[index])
+    return (
+        tuple_of((), Unknown("a size", "int"))
+        if name == "size" and len(made.args) == 1
+        else Unknown("a number", "int")
+    )
+
+
+def _size(size: Any) -> Value:
+    return Known(size) if isinstance(size, int) else Unknown("a size", "int")
+
+
+def quiet(made: Call) -> Value:
+    """Nothing that this analysis is about."""
+    return NONE
+
+
+for _names, _effect in (
+    (DETACHED, detached), (READ, read), (STEPS, in_steps), (PAIRS, pair), (SAME, same), (FRESH, fresh), (IN_PLACE, in_place),
+    (NUMBERS, number), (QUIET, quiet),
+):  # fmt: skip
+    _named(_names, _effect)
+for _name in "add sub mul truediv pow matmul mod radd rsub rmul rtruediv rpow rmatmul rmod".split():
+    TENSOR.fields[f"__{_name}__"] = Native(f"torch.Tensor.__{_name}__", any_operation)
+
+
+def _function(name: str) -> Value | None:
+    """A function of torch that no row names: an operation, if its name is one of a function."""
+    last = name.rpartition(".")[2]
+    return Native(name, any_operation) if last[:1].islower() and name.count(".") <= 3 else None
+
+
+for _prefix in ("torch.nn.functional.", "torch.linalg.", "torch.special.", "torch.fft."):
+    family(_prefix, _function)
+_NOT_OPERATIONS = frozenset("nn optim utils cuda amp autograd distributed distributions jit backends hub onnx compile save load device dtype no_grad inference_mode manual_seed version fx func library overrides testing profiler multiprocessing accelerator mps cpu xpu quantization ao export _C _dynamo finfo iinfo Generator Size set_grad_enabled is_tensor".split())  # fmt: skip
+
+
+def _of_torch(name: str) -> Value | None:
+    parts = name.split(".")
+    if len(parts) != 2 or parts[1] in _NOT_OPERATIONS or not parts[1][:1].islower():
+        return None
+    if parts[1] in _DTYPES:
+        return None
+    return Native(name, any_operation)
+
+
+_DTYPES = frozenset("float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 long short uint8 bool complex64 complex128 strided sparse_coo channels_last contiguous_format preserve_format".split())  # fmt: skip
+family("torch.", _of_torch)
+
+
+@method(TENSOR, "__getattr__")
+def _any_method(made: Call) -> Value:
+    """A method of tensors that no row names is an operation."""
+    own, name = made.args[0], made.constant(1, "name")
+    return Bound(own, Native(f"torch.Tensor.{name}", any_operation))
+
+
+@attribute_of(TENSOR, "data")
+def _data(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    if own.takes_gradient:
+        return Tensor(replace(own.facts, requires=False, leaf=True, roots=NOTHING), made.place, DATA)
+    return cut(own, "detached", made.place)
+
+
+DATA = new_class("torch.Tensor.data", bases=(TENSOR,))
+
+
+@attribute_of(TENSOR, "grad")
+def _grad(made: Call) -> Value:
+    return Object(GRADIENT, made.place, {"of": made.args[0]})
+
+
+GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
+
+
+@method(GRADIENT, "zero_", "detach_")
+def _cleared(made: Call) -> Value:
+    own = made.args[0]
+    if isinstance(own, Object) and name_of(made) == "zero_":
+        made.emit("clear", own.fields.get("of"))
+    return own
+
+
+@attribute_of(TENSOR, "shape")
+def _shape_of(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    shape = own.facts.shape
+    return tuple_of((), Unknown("a size", "int")) if shape is None else tuple_of(map(_size, shape))
+
+
+@attribute_of(TENSOR, "T", "mT", "H", "real", "imag")
+def _turned(made: Call) -> Value:
+    return computed(made.machine, made.args, made.place)
+
+
+@attribute_of(TENSOR, "ndim", "device", "dtype", "is_cuda", "is_leaf", "layout", "itemsize", "nbytes")
+def _kind(made: Call) -> Value:
+    name = getattr(made.node, "attr", "")
+    own = made.args[0]
+    if name == "ndim" and isinstance(own, Tensor) and own.facts.shape is not None:
+        return Known(len(own.facts.shape))
+    return Unknown(f"the {name} of a tensor", "int" if name == "ndim" else "kind")
+
+
+@attribute_of(TENSOR, "grad_fn")
+def _grad_fn(made: Call) -> Value:
+    return Unknown("a node of the graph")
+
+
+@method(TENSOR, "__setattr__")
+def _set(made: Call) -> Value:
+    own, name, value = made.args[0], made.constant(1, "name"), made.args[2]
+    assert isinstance(own, Tensor)
+    if name == "requires_grad":
+        known = bool(value.value) if isinstance(value, Known) else None
+        made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=known))
+        made.emit("freeze" if known is False else "unfreeze", own)
+    elif name == "grad":
+        if value == NONE:
+            made.emit("clear", own)
+    elif name == "data":
+        made.emit("write", own, by="data")
+    elif isinstance(name, str):
+        made.machine.state.write(own.fields, name, value)
+    return NONE
+
+
+@method(TENSOR, "requires_grad_")
+def _requires(made: Call) -> Value:
+    own, wants = made.args[0], made.constant(1, "requires_grad", True)
+    assert isinstance(own, Tensor)
+    made.machine.state.write(
+        own.fields, FACTS, replace(own.facts, requires=None if wants is ... else bool(wants))
+    )
+    made.emit("unfreeze" if wants else "freeze", own)
+    return own
+
+
+@attribute_of(TENSOR, "requires_grad")
+def _takes(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    facts = own.facts
+    return (
+        Known(True)
+        if facts.roots or facts.requires is True
+        else Unknown("requires_grad", "bool")
+        if facts.open or facts.requires is None
+        else Known(False)
+    )
+
+
+@method(TENSOR, "backward")
+def _backward(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+    return NONE
+
+
+@stub("torch.autograd.backward")
+def _backward_of(made: Call) -> Value:
+    for own in tensors_in(made.args[:1]):
+        made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+    return NONE
+
+
+@stub("torch.autograd.grad")
+def _gradients(made: Call) -> Value:
+    outputs = made.argument(0, "outputs")
+    count = made.argument(1, "inputs")
+    gradient = (
+        computed(made.machine, [outputs], made.place)
+        if made.constant(9, "create_graph", False) is True
+        else Tensor(Facts(), made.place)
+    )
+    items = (
+        [Tensor(gradient.facts, made.place) for _ in count.items]
+        if isinstance(count, Sequence)
+        else [gradient]
+    )
+    return tuple_of(items, count.rest and gradient if isinstance(count, Sequence) else None)
+
+
+@method(TENSOR, "__getitem__")
+def _part(made: Call) -> Value:
+    own = made.args[0]
+    result = computed(made.machine, made.args, made.place)
+    assert isinstance(own, Tensor)
+    return Tensor(
+        replace(
+            result.facts,
+            scale=own.facts.scale if own.facts.scale and own.facts.scale[0] == "indices" else None,
+        ),
+        made.place,
+    )
+
+
+@method(TENSOR, "__setitem__")
+def _put(made: Call) -> Value:
+    own, value = made.args[0], made.args[2]
+    assert isinstance(own, Tensor)
+    if not own.takes_gradient:
+        new = computed(made.machine, [own, value], made.place)
+        made.machine.state.write(
+            own.fields,
+            FACTS,
+            joined_facts(own.facts, new.facts) if new.facts.roots or new.facts.open else own.facts,
+        )
+    return NONE
+
+
+@method(TENSOR, "__iter__", "unbind", "split", "chunk", "tensor_split")
+def _parts(made: Call) -> Value:
+    count = made.constant(1, "chunks", ...) if name_of(made) == "chunk" else ...
+    part = computed(made.machine, made.args[:1], made.place)
+    if isinstance(count, int):
+        return tuple_of([Tensor(part.facts, made.place) for _ in range(min(count, 8))])
+    return tuple_of((), part)
+
+
+stub("torch.split", "torch.chunk", "torch.unbind")(_parts)
+
+
+@method(TENSOR, "__len__")
+def _length(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    return _size(own.facts.shape[0]) if own.facts.shape else Unknown("a length", "int")
+
+
+@method(TENSOR, "__bool__")
+def _truth(made: Call) -> Value:
+    made.emit("read", made.args[0])
+    return Unknown("a truth of a tensor", "bool")
+
+
+@method(TENSOR, "__shown__")
+def _shown(made: Call) -> Value:
+    made.emit("read", made.args[0])
+    return NONE
+
+
+@method(TENSOR, "__copied__")
+def _copied(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    return Tensor(own.facts, made.place, own.cls)
+
+
+@method(PARAMETER, "__new__")
+def _parameter(made: Call) -> Value:
+    data, wants = made.argument(1, "data"), made.constant(2, "requires_grad", True)
+    shape = data.facts.shape if isinstance(data, Tensor) else None
+    return Tensor(Facts(requires=None if wants is ... else bool(wants), shape=shape), made.place, PARAMETER)
+
+
+@method(TENSOR, "__new__")
+def _tensor(made: Call) -> Value:
+    return Tensor(Facts(), made.place)
+
+
+@stub("torch.is_tensor")
+def _is_tensor(made: Call) -> Value:
+    value = made.argument(0, "obj")
+    return Known(isinstance(value, Tensor)) if not isinstance(value, Unknown) else Unknown("a kind", "bool")
+
+
+@stub(
+    "torch.manual_seed",
+    "torch.cuda.manual_seed",
+    "torch.cuda.manual_seed_all",
+    "random.seed",
+    "numpy.random.seed",
+)
+def _seed(made: Call) -> Value:
+    made.emit("seed")
+    return NONE

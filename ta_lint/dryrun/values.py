@@ -1,0 +1,389 @@
+"""What a value is while a program runs dry: known, out of sight, one of several, or an object with an identity.
+
+Values never change, but for what an `Object` holds, and that is written through `State` alone, so that a branch can be taken back.
+"""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ta_lint.dryrun.flow import Flow
+
+MOST_OPTIONS = 4
+"""Of more objects than these, a value is no longer known."""
+
+
+class Value:
+    """Anything that an expression can give."""
+
+    __slots__ = ()
+
+
+Consumer = Callable[[Value], Flow]
+"""What becomes of an element that is gone over: a pass of a loop."""
+
+
+class Unknown(Value):
+    """A value of which nothing is known but perhaps its type. Two unknown values are equal only if they are one."""
+
+    __slots__ = ("type", "why")
+
+    def __init__(self, why: str = "", type: str | None = None) -> None:
+        self.why = why
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.why!r})"
+
+
+class Known(Value):
+    """A constant: a number, a string, None, a slice of constants."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Known) and type(other.value) is type(self.value) and other.value == self.value
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+    def __repr__(self) -> str:
+        return f"Known({self.value!r})"
+
+
+NONE: Final = Known(None)
+TRUE: Final = Known(True)
+FALSE: Final = Known(False)
+
+
+class External(Value):
+    """A name of a library that no stub describes, such as `wandb.log`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, External) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"External({self.name!r})"
+
+
+class Choice(Value):
+    """One of a few values: objects, or constants."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, options: tuple[Value, ...]) -> None:
+        self.options = options
+
+    def __repr__(self) -> str:
+        return f"Choice{self.options!r}"
+
+
+class Native(Value):
+    """A function of Python or of a library, written here: what a call of it does, which `run` gets as a `machine.call.Call`."""
+
+    __slots__ = ("name", "run")
+
+    def __init__(self, name: str, run: Callable[[Any], Value]) -> None:
+        self.name = name
+        self.run = run
+
+    def __repr__(self) -> str:
+        return f"Native({self.name!r})"
+
+
+class Object(Value):
+    """Something with an identity: an instance of a class, and what its attributes hold."""
+
+    __slots__ = ("cls", "fields", "made")
+
+    def __init__(
+        self, cls: "Class", made: "Place | None" = None, fields: dict[Any, Any] | None = None
+    ) -> None:
+        self.cls = cls
+        self.made = made
+        self.fields: dict[Any, Any] = {} if fields is None else fields
+
+    def __repr__(self) -> str:
+        return f"<{self.cls.name}>"
+
+
+class Class(Object):
+    """A class, of the program or of a library. `fields` are its attributes."""
+
+    __slots__ = ("bases", "mro", "name", "node")
+
+    def __init__(
+        self, name: str, bases: "tuple[Class, ...]" = (), fields: dict[Any, Value] | None = None,
+        node: ast.ClassDef | None = None, made: "Place | None" = None,
+    ) -> None:  # fmt: skip
+        super().__init__(self, made, fields)
+        self.name = name
+        self.bases = bases
+        self.node = node
+        self.mro: tuple[Class, ...] = (self, *_linear(bases))
+
+    def find(self, name: str, after: "Class | None" = None) -> Value | None:
+        """The attribute that an instance has of its class; with `after`, what `super()` of that class finds."""
+        mro = (
+            self.mro if after is None else self.mro[self.mro.index(after) + 1 :] if after in self.mro else ()
+        )
+        return next((cls.fields[name] for cls in mro if name in cls.fields), None)
+
+    def is_a(self, other: "Class") -> bool:
+        """Whether it is this class or derives from it."""
+        return other in self.mro
+
+    @property
+    def out_of_sight(self) -> bool:
+        """Whether it derives from a class that nobody has described."""
+        return any(base.name.startswith("?") for base in self.mro)
+
+    def __repr__(self) -> str:
+        return f"<class {self.name}>"
+
+
+def _linear(bases: tuple[Class, ...]) -> list[Class]:
+    """Python's order of the base classes (C3); where they have none, as they stand."""
+    rows = [list(base.mro) for base in bases] + [list(bases)]
+    order: list[Class] = []
+    while rows := [row for row in rows if row]:
+        heads = (row[0] for row in rows)
+        head = next((one for one in heads if not any(one in row[1:] for row in rows)), rows[0][0])
+        order.append(head)
+        rows = [[one for one in row if one is not head] for row in rows]
+    return order
+
+
+class Function(Object):
+    """A function of the program, with the frame that it was defined in."""
+
+    __slots__ = ("defaults", "frame", "node", "owner", "within")
+
+    def __init__(
+        self,
+        cls: Class,
+        node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda",
+        frame: Any,
+        made: "Place",
+    ) -> None:
+        super().__init__(cls, made)
+        self.node = node
+        self.frame = frame
+        self.owner: Class | None = None
+        self.defaults: Mapping[str, Value] = {}
+        self.within: tuple[Object, ...] = ()
+        """The context managers that decorate it, such as `torch.no_grad()`."""
+
+    @property
+    def name(self) -> str:
+        """As it is defined."""
+        return getattr(self.node, "name", "lambda")
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
+
+
+class Bound(Value):
+    """A method with its object."""
+
+    __slots__ = ("function", "receiver")
+
+    def __init__(self, receiver: Value, function: Value) -> None:
+        self.receiver = receiver
+        self.function = function
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Bound) and other.receiver is self.receiver and other.function is self.function
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.receiver), id(self.function)))
+
+    def __repr__(self) -> str:
+        return f"<method {self.function!r} of {self.receiver!r}>"
+
+
+class Mergeable:
+    """What a store holds that is no value, and knows what is known of it where it is one of two."""
+
+    __slots__ = ()
+
+    def either(self, other: Any) -> Any:
+        """What both have in common."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Mergeable):
+    """What a sequence holds: known values, in order, and then any number of `rest`, if it is not None."""
+
+    known: tuple[Value, ...]
+    rest: Value | None = None
+
+    def either(self, other: "Items") -> "Items":
+        """What both begin with; anything else may come after it."""
+        shared = min(len(self.known), len(other.known))
+        beyond = [
+            *self.known[shared:],
+            *other.known[shared:],
+            *(one.rest for one in (self, other) if one.rest is not None),
+        ]
+        return Items(
+            tuple(map(join, self.known[:shared], other.known[:shared])), joined(beyond) if beyond else None
+        )
+
+
+ITEMS: Final = ("the items of a sequence",)
+"""The key of its items among the fields of a sequence."""
+
+
+class Sequence(Object):
+    """A list, tuple or set."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, cls: Class, items: tuple[Value, ...], rest: Value | None = None, made: "Place | None" = None
+    ) -> None:
+        super().__init__(cls, made, {ITEMS: Items(items, rest)})
+
+    @property
+    def items(self) -> tuple[Value, ...]:
+        """Those that are known, in order."""
+        return self.fields[ITEMS].known  # type: ignore[no-any-return]
+
+    @property
+    def rest(self) -> Value | None:
+        """What any further item is."""
+        return self.fields[ITEMS].rest  # type: ignore[no-any-return]
+
+    @property
+    def every(self) -> tuple[Value, ...]:
+        """What an item may be: the known ones, and `rest`."""
+        return self.items if self.rest is None else (*self.items, self.rest)
+
+    def __repr__(self) -> str:
+        return f"<{self.cls.name} of {len(self.items)}{'+' if self.rest is not None else ''}>"
+
+
+REST: Final = object()
+"""The key of a `Table` for the values of keys that are not known."""
+
+
+class Table(Object):
+    """A dictionary. `fields` are its values by the constants that are their keys, and under `REST` those of other keys."""
+
+    __slots__ = ()
+
+    def entries(self) -> Iterator[tuple[Any, Value]]:
+        """The known keys with their values."""
+        return ((key, value) for key, value in self.fields.items() if key is not REST)
+
+    @property
+    def rest(self) -> Value | None:
+        """What the value of any other key is; None if there are no other keys."""
+        return self.fields.get(REST)
+
+
+class Stream(Object):
+    """Something that gives elements one after another: a generator, `range(n)`, `enumerate(loader)`, the batches of a loader.
+
+    `each` runs it: it is called with what to do with an element, and returns how that ended. `of` is what it goes over, such as the loader.
+    `settles` says whether its second element stands for all later ones; of a generator, its own loops say so.
+    """
+
+    __slots__ = ("each", "of", "settles")
+
+    def __init__(
+        self,
+        cls: Class,
+        each: Callable[[Consumer], Flow],
+        of: "Object | None" = None,
+        made: "Place | None" = None,
+        *,
+        settles: bool = True,
+    ) -> None:
+        super().__init__(cls, made)
+        self.each = each
+        self.of = of
+        self.settles = settles
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where code stands: the file, and the node of Python's tree."""
+
+    file: str
+    node: ast.AST
+
+    @property
+    def line(self) -> int:
+        """The line it begins in, from 1."""
+        return getattr(self.node, "lineno", 0)
+
+
+def options(value: Value) -> tuple[Value, ...]:
+    """The values that it may be: itself, unless it is a choice."""
+    return value.options if isinstance(value, Choice) else (value,)
+
+
+def join(one: Value, other: Value) -> Value:
+    """What is known of a value that is one of two."""
+    if one is other or one == other:
+        return one
+    if isinstance(one, Unknown):
+        return one if not isinstance(other, Unknown) or one.type == other.type else Unknown(one.why)
+    if isinstance(other, Unknown):
+        return other
+    if isinstance(one, Known) and isinstance(other, Known) and _is_number(one) and _is_number(other):
+        return Unknown(
+            "it differs", type(one.value).__name__ if type(one.value) is type(other.value) else "float"
+        )
+    merged = _merged(one, other)
+    if merged is not None:
+        return merged
+    several = tuple(dict.fromkeys((*options(one), *options(other))))
+    return Choice(several) if len(several) <= MOST_OPTIONS else Unknown("it may be too many things")
+
+
+def joined(values: "tuple[Value, ...] | list[Value]") -> Value:
+    """What is known of a value that is one of these."""
+    if not values:
+        return Unknown("nothing is there")
+    result = values[0]
+    for value in values[1:]:
+        result = join(result, value)
+    return result
+
+
+def _is_number(known: Known) -> bool:
+    return isinstance(known.value, int | float)
+
+
+def _merged(one: Value, other: Value) -> Value | None:
+    """The two as one value, where their identity does not matter: tensors of one step, and tuples of one length."""
+    merge: Callable[[Any], Value | None] | None = getattr(one, "merged", None)
+    if merge is not None:
+        return merge(other)
+    if not (isinstance(one, Sequence) and isinstance(other, Sequence)):
+        return None
+    if one.cls.name != "tuple" or other.cls.name != "tuple" or len(one.items) != len(other.items):
+        return None
+    if one.rest is not None or other.rest is not None:
+        return None
+    return Sequence(one.cls, tuple(map(join, one.items, other.items)), None, one.made)

@@ -1,0 +1,1 @@
+"""What both observers share before a finding: the actions of a training."""

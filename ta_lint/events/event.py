@@ -1,0 +1,24 @@
+"""One thing that a training does, as the dry run records it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An action, in the order in which the program does them.
+
+    `action` is one of `ta_lint.core.protocol.Action`, or of the dry run's own. `subject` is the object that does it, such as the
+    optimizer. `certain` is False if it depends on something that is not known. `passes` are the loops around it, the outermost first, each
+    with the number of the pass; `functions` are those that were called to come here. `entry` is the function that nobody calls and that
+    was run on guessed arguments, None for what the script itself does.
+    """
+
+    action: str
+    place: Any
+    subject: Any
+    certain: bool
+    passes: tuple[tuple[Any, int], ...]
+    detail: dict[str, Any]
+    functions: tuple[Any, ...]
+    entry: Any

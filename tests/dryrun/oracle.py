@@ -1,0 +1,159 @@
+"""A dry run held against the real run of the same program: what is claimed and not so, and what is known of what happens."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
+from ta_lint.dryrun.stubs.torch.training import held_by
+from ta_lint.dryrun.values import Known, Object
+
+REAL = Path(__file__).with_name("real.py")
+ACTIONS = frozenset({"forward", "backward", "step", "clear", "train", "eval", "clip"})
+Name = tuple[int, str]
+
+
+@dataclass
+class Comparison:
+    """How a dry run compares with the real one, in counts and in words."""
+
+    program: str
+    known: Counter[str] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
+    false: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    status: str = "ended"
+
+
+def real_run(script: Path, timeout: float = 120) -> dict[str, Any]:
+    """The actions of a real run."""
+    done = subprocess.run(
+        [sys.executable, str(REAL), str(script)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        cwd=script.parent,
+    )
+    if not done.stdout.strip():
+        return {"status": done.stderr[-300:], "actions": []}
+    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+def names_of(machine: Machine) -> dict[int, Name]:
+    """The parameters of a dry run by the line that made them and the name in their module."""
+    names: dict[int, Name] = {}
+    for event in machine.events:
+        subject = event.subject
+        if isinstance(subject, Object) and subject.cls.is_a(MODULE):
+            for _, module in modules(subject):
+                for key, value in module.fields.items():
+                    if isinstance(value, Tensor) and value.cls is PARAMETER:
+                        names.setdefault(id(value), (value.made.line if value.made else 0, str(key)))
+    return names
+
+
+def compare(script: Path, real: dict[str, Any]) -> Comparison:
+    """Hold a dry run of a script against what it really did."""
+    result = Comparison(script.stem, status=real["status"])
+    machine = dry_run(str(script))
+    events = [
+        event for event in machine.events if event.action in ACTIONS and event.place.file == str(script)
+    ]
+    names = names_of(machine)
+    done = {(action, line) for action, line, _ in real["actions"] if action in ACTIONS and line}
+    said = {(event.action, event.place.line) for event in events} | {
+        (mode, event.place.line)
+        for event in machine.events
+        if event.action == "mode"
+        for mode in ("train", "eval")
+    }
+    for one in sorted(done):
+        result.happened["actions"] += 1
+        result.known["actions"] += one in said
+        if one not in said:
+            result.missed.append(f"{one[0]} in line {one[1]}")
+    certain = {
+        (event.action, event.place.line) for event in events if event.certain and len(event.functions) == 0
+    }
+    if real["status"] == "ended":
+        result.false += [f"{action} in line {line} never happens" for action, line in sorted(certain - done)]
+    _sets(result, real, machine, names)
+    _modes(result, real, events)
+    return result
+
+
+def _sets(result: Comparison, real: dict[str, Any], machine: Machine, names: dict[int, Name]) -> None:
+    for action, key in (("backward", "reaches"), ("step", "holds")):
+        truth: dict[int, set[frozenset[Name]]] = {}
+        for what, line, known in real["actions"]:
+            if what == action:
+                truth.setdefault(line, set()).add(frozenset(tuple(one) for one in known[key]))
+        claims: dict[int, set[frozenset[Name]]] = {}
+        unknown = set()
+        for event in machine.events:
+            if event.action == action and isinstance(event.subject, Object):
+                line = event.place.line
+                if action == "backward":
+                    parameters, complete = event.detail["roots"], not event.detail["open"]
+                else:
+                    group = held_by(event.subject)
+                    parameters, complete = group.parameters, group.complete
+                named = [names.get(id(one), (0, "")) for one in parameters]
+                if complete and "parameters of its own" not in [key for _, key in named]:
+                    claims.setdefault(line, set()).add(frozenset(named))
+                else:
+                    unknown.add(line)
+        for line, sets in truth.items():
+            what = "losses" if action == "backward" else "optimizers"
+            result.happened[what] += 1
+            exact = bool(claims.get(line)) and claims[line] <= sets
+            result.known[what] += exact
+            if claims.get(line) and not exact and line not in unknown:
+                claim = next(iter(claims[line] - sets))
+                nearest = min(sets, key=lambda one: len(one ^ claim))
+                result.false.append(
+                    f"{what} in line {line}: too many {sorted(claim - nearest)[:4]}, too few {sorted(nearest - claim)[:4]}"
+                )
+            elif not exact:
+                result.missed.append(f"{what} in line {line}")
+
+
+def _modes(result: Comparison, real: dict[str, Any], events: list[Any]) -> None:
+    truth: dict[tuple[int, str], set[tuple[bool, bool]]] = {}
+    for what, line, known in real["actions"]:
+        if what == "forward":
+            truth.setdefault((line, known["cls"]), set()).add((known["training"], known["recording"]))
+    claims: dict[tuple[int, str], set[tuple[Any, Any]]] = {}
+    for event in events:
+        if event.action == "forward":
+            training = event.detail["training"]
+            mode = training.value if isinstance(training, Known) else None
+            cls = event.subject.cls.name.rpartition(".")[2]
+            claims.setdefault((event.place.line, cls), set()).add((mode, event.detail["recording"]))
+    for key, seen in truth.items():
+        result.happened["calls"] += 1
+        claim = claims.get(key, set())
+        known = bool(claim) and all(None not in one for one in claim)
+        result.known["calls"] += known and claim <= seen
+        if known and not claim <= seen and real["status"] == "ended":
+            result.false.append(f"call of {key[1]} in line {key[0]}: {sorted(claim)}, really {sorted(seen)}")
+        elif not known:
+            result.missed.append(f"mode of {key[1]} in line {key[0]}")
+
+
+def summary(results: list[Comparison]) -> Iterator[str]:
+    """The shares over all programs."""
+    happened: Counter[str] = sum((one.happened for one in results), Counter())
+    known: Counter[str] = sum((one.known for one in results), Counter())
+    for what, count in happened.items():
+        yield f"{what}: {known[what]} of {count} ({known[what] / count:.1%})"
+    yield f"false claims: {sum(len(one.false) for one in results)} in {len(results)} programs"
