@@ -263,11 +263,15 @@ class Project:
 
     def cold(self, paths: list[str]) -> str:
         """What a run of a new process says without a cache; this process keeps its memory."""
-        return in_a_fork(lambda: (forget(), self._said([*paths, "--no-cache"]))[1])
+        return in_a_fork(lambda: self._forgetful([*paths, "--no-cache"]))
 
     def warm_twice_at_once(self, paths: list[str]) -> list[str]:
         """What two runs say that begin together, and share a cache."""
-        return in_forks([lambda: (forget(), self._said(paths))[1]] * 2)
+        return in_forks([lambda: self._forgetful(paths)] * 2)
+
+    def _forgetful(self, words: list[str]) -> str:
+        forget()
+        return self._said(words)
 
     def _said(self, words: list[str]) -> str:
         said = io.StringIO()

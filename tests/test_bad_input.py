@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -240,13 +241,18 @@ def test_a_named_pipe_is_not_waited_for(folder: Path) -> None:
     assert "good.py:2:13: TA401" in ran.stdout
 
 
-ENDLESS = {
+def _huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 8 << 30)
+
+
+ENDLESS: dict[str, Callable[[Path], None]] = {
     "a pipe": os.mkfifo,
     "the log of the kernel": lambda path: path.symlink_to("/proc/kmsg"),
     "zeros": lambda path: path.symlink_to("/dev/zero"),
     "a terminal": lambda path: path.symlink_to("/dev/tty"),
     "a file of the kernel": lambda path: path.symlink_to("/proc/self/pagemap"),
-    "what is 8 GB large": lambda path: (path.touch(), os.truncate(path, 8 << 30)),
+    "what is 8 GB large": _huge,
 }
 PLACES = (
     "train.py", "model.ipynb", "requirements.txt", "requirements/base.txt", "README.md", "setup.cfg", "setup.py", ".gitignore",

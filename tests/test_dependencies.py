@@ -151,13 +151,11 @@ def test_what_the_readme_pins_holds_for_the_files_below_and_a_requirement_comes_
     trainer = "from transformers import Trainer\n\n\nclass Own(Trainer):\n    def compute_loss(self, model, inputs, return_outputs=False):\n        return model(**inputs).loss\n"
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "train.py").write_text(trainer)
-    found = lambda: [
-        finding.rule
-        for _, findings in lint_files(
-            discover([tmp_path], Configs(Options(select=["TA657"]), tmp_path), tmp_path), 1
-        )
-        for finding in findings
-    ]
+
+    def found() -> list[str]:
+        files = discover([tmp_path], Configs(Options(select=["TA657"]), tmp_path), tmp_path)
+        return [finding.rule for _, findings in lint_files(files, 1) for finding in findings]
+
     assert found() == ["TA657"]
     (tmp_path / "README.md").write_text("- transformers==4.28.1\n")
     assert found() == []

@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from commands import Ran, warm
@@ -40,7 +41,7 @@ def run(folder: Path, script: str, *words: str, **environment: str) -> Ran:
     (folder / ".git").mkdir(exist_ok=True)
     (folder / "model.py").write_text(MODEL)
     (folder / "train.py").write_text(script)
-    return warm(folder, *words, "train.py", timeout=300, **environment)
+    return warm(folder, *words, "train.py", timeout=300, **cast("Any", environment))
 
 
 def found(folder: Path) -> dict[str, list[tuple[str, int]]]:

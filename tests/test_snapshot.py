@@ -356,7 +356,7 @@ def test_a_tensor_without_memory_is_recorded_as_such(tmp_path: Path) -> None:
             return torch.Tensor._make_wrapper_subclass(cls, size)
 
         @classmethod
-        def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
             return args[0]
 
     emptied = torch.ones(8)

@@ -133,7 +133,7 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
             yield name, value
 
 
-def _held(model: Model) -> set[int]:
+def _held(model: Model) -> frozenset[int]:
     """What some optimizer holds, or the model has."""
     return construction.held_ids() | {id(parameter) for parameter in model.module.parameters()}
 
