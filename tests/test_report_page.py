@@ -348,6 +348,18 @@ def test_runs_are_laid_over_one_another_each_in_its_colour(tmp_path: Path) -> No
     assert re.findall("<h2>(.*?)</h2>", page) == ["Runs", "Settings that differ", "Timelines"]
 
 
+def test_runs_side_by_side_name_the_findings_that_they_count(tmp_path: Path) -> None:
+    """D26: the findings stood in red as a number alone."""
+    healthy = write(tmp_path / "healthy", {"step/loss": curve(30)}, findings=[])
+    accepted = finding(rule="TA401", baselined=True)
+    ill = write(tmp_path / "ill", {"step/loss": curve(30)}, findings=[finding(), accepted])
+    page = html(ill, healthy)
+    named = re.findall(r'<ul class="named">(.*?)</ul>', page)
+    assert [re.findall(r"<b>(\w+)</b> ([\w-]+) <code>(.*?)</code>", entries) for entries in named] == [
+        [("TA102", "exploding-gradient", "train.py:3")]
+    ]
+
+
 def test_many_runs_are_told_apart_and_told_of_in_short(tmp_path: Path) -> None:
     runs = [write(tmp_path / str(number), {"step/loss": curve(9)}) for number in range(8)]
     page = html(*runs)
