@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -35,14 +36,11 @@ class Comparison:
 
 def real_run(script: Path, timeout: float = 120) -> dict[str, Any]:
     """The actions of a real run."""
-    done = subprocess.run(
-        [sys.executable, str(REAL), str(script)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        cwd=script.parent,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, str(REAL), str(script)],
+            capture_output=True, text=True, timeout=timeout, check=False, cwd=folder,
+        )  # fmt: skip
     if not done.stdout.strip():
         return {"status": done.stderr[-300:], "actions": []}
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
