@@ -165,10 +165,9 @@ class Cache:
         spelled = Path(os.path.abspath(folder))  # noqa: PTH100 - `resolve` would follow links
         if spelled.is_relative_to(root) and not is_within(folder, root):
             self.problem = f"{folder} leads out of the project by a link; --cache-dir names another place"
-        self._root = root
         self._today = time.time_ns() // (86_400 * 10**9)
         self._books: dict[str, _Book] = {}
-        self._book_of: dict[int, tuple[Config, _Book]] = {}
+        self._book_of: dict[tuple[int, str], tuple[Config, _Book]] = {}
         self._written = time.monotonic()
         self._pause = _SECONDS_BETWEEN_WRITES
 
@@ -182,13 +181,14 @@ class Cache:
             if book is not None and id(book) not in current:
                 book.bring_up_to_date(file)
                 current.add(id(book))
-            entry = book.entries.get(file.name) if book is not None else None
+            name = _named(file.absolute, file.root)
+            entry = book.entries.get(name) if book is not None else None
             findings = _findings(entry, file) if entry is not None else None
             if book is None or entry is None or findings is None:
                 changed.append(file)
                 continue
             if entry.day != self._today:
-                book.keep(file.name, entry._replace(day=self._today))
+                book.keep(name, entry._replace(day=self._today))
             known.append((file, project_of(file.root).judged(findings, file.absolute)))
         return known, changed
 
@@ -202,17 +202,18 @@ class Cache:
             return
         book.learn(learned)
         crashed = any(found.rule == "TA000" for found in findings)
-        state = book.world.files.get(file.name)
+        name = _named(file.absolute, file.root)
+        state = book.world.files.get(name)
         if state is not None and state.digest and not crashed and _are_of(file, findings):
-            book.keep(file.name, _CacheEntry(self._today, [*map(asdict, findings)], learned.context))
+            book.keep(name, _CacheEntry(self._today, [*map(asdict, findings)], learned.context))
         if time.monotonic() - self._written > self._pause:
             self._write()
 
     def _book_for(self, file: "File") -> "_Book | None":
         """The book that has the findings of a file; None if they are not kept."""
-        if not self._key or file.given is not None or file.root != str(self._root):
+        if not self._key or file.given is not None:
             return None
-        return self._book(file.config)
+        return self._book(file.config, file.root)
 
     def close(self) -> None:
         """Write what is not yet written, and drop what has not been used for a long time."""
@@ -220,14 +221,14 @@ class Cache:
             with contextlib.suppress(OSError):
                 _prune(self.folder, set(self._books))
 
-    def _book(self, config: "Config") -> "_Book":
-        known = self._book_of.get(id(config))
+    def _book(self, config: "Config", root: str) -> "_Book":
+        known = self._book_of.get((id(config), root))
         if known is None:
-            name = f"findings-{_digest(_decisive(config, self._root, self.folder), self._key)}.json"
+            name = f"findings-{_digest(_decisive(config, Path(root), self.folder), self._key)}.json"
             if name not in self._books:
-                self._books[name] = _Book(self.folder / name, self._key, self._root)
+                self._books[name] = _Book(self.folder / name, self._key, Path(root))
             known = (config, self._books[name])  # holds the config, so that its id stays unique
-            self._book_of[id(config)] = known
+            self._book_of[id(config), root] = known
         return known[1]
 
     def _write(self) -> bool:
@@ -249,7 +250,7 @@ class Cache:
 
 
 class _Book:
-    """The entries for one set of settings, by file name, which all hold for one state of the disk.
+    """The entries for one set of settings and one root, by file name relative to that, which all hold for one state of the disk.
 
     `is_fresh` says that something is not yet in the cache file.
     """

@@ -22,8 +22,8 @@ GATES, CHECKS, FACTS = "gates", "checks", "facts"
 _STAGES = {
     "ta_lint.core.config": {"Configs.__init__": "settings"},
     "ta_lint.cache": dict.fromkeys(("Cache.__init__", "Cache.find", "Cache.keep", "Cache.close"), "cache"),
+    "ta_lint.core.reading": {"read": "reading"},
     "ta_lint.core.source": {
-        "read": "reading",
         "source_of": "reading",
         "Source.symbols": "symbol table",
         "Source.syntax": "ast",

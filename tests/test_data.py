@@ -9,6 +9,7 @@ import pytest
 from ta_lint.core import data, libraries
 from ta_lint.core.data import DataError
 from ta_lint.core.toml import parsed
+from ta_lint.dryrun.stubs import guess
 from ta_lint.facts.torch import symbols, torchvision
 from ta_lint.facts.values import differentiation, outputs
 
@@ -16,6 +17,7 @@ FILES = sorted(Path(data.FOLDER).glob("*.toml"))
 READERS = {
     "graphs.toml": differentiation.differentiation,
     "libraries.toml": libraries.libraries,
+    "names.toml": guess.names,
     "outputs.toml": outputs._table,
     "torch_symbols.toml": symbols.symbols,
     "torchvision.toml": torchvision._data,

@@ -385,7 +385,7 @@ def test_the_command_prints_sentences_or_writes_a_file(tmp_path: Path) -> None:
 
 def test_the_command_says_what_it_needs(tmp_path: Path) -> None:
     folder = str(trace(tmp_path / "run", calling(RELU)))
-    assert "name a trace" in ta_runtime(tmp_path, "infer").stderr
+    assert "usage: ta-runtime infer" in ta_runtime(tmp_path, "infer").stderr
     assert "is a folder" in ta_runtime(tmp_path, "infer", folder, "-o", str(tmp_path)).stderr
     assert "write it as 4GB" in ta_runtime(tmp_path, "infer", folder, "--memory", "much").stderr
     assert "nothing held often enough" in ta_runtime(tmp_path, "infer", folder, "--support", "0.99").stderr

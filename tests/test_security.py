@@ -41,6 +41,7 @@ HARMLESS = {
         "subprocess.run",
     ): "git, asked for the commit, with its hooks for files off",
     ("ta_runtime/preflight/forking.py", "pickle.loads"): "what a copy of the process answers through a pipe",
+    ("ta_runtime/probes/patching.py", "compile"): "a text of our own, with numbers alone put in",
     ("ta_runtime/ranks.py", "pickle.loads"): "what the other ranks of this job show",
     (
         "ta_runtime/audit/children.py",

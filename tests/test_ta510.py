@@ -3,6 +3,7 @@
 import random
 import runpy
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -239,14 +240,14 @@ def test_nothing_is_kept_once_the_session_has_stopped_after_failures(
     started: list[live.Live] = []
     start = live.Live.start
 
-    def broken() -> None:
+    def broken(own: live.Live) -> None:
         raise RuntimeError("x")
 
     def failing(own: live.Live) -> None:
         started.append(own)
         start(own)
         for _ in range(3):
-            own._session.guarded(broken)()
+            own._session.guarded(partial(broken, own))()
 
     monkeypatch.setattr(live.Live, "start", failing)
     bad = program().replace(CLEARS, "        if epoch < 2:\n    " + CLEARS)

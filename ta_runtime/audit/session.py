@@ -10,6 +10,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
+from inspect import getattr_static
 from typing import Any
 
 import torch
@@ -134,6 +135,7 @@ class Session:
             None  # how many steps had run when it began, and when that was
         )
         self._pending: deque[Window] = deque()
+        self._last_looked = -1  # the last step whose numbers were asked for
         self.barrier = FaultBarrier(self._raised, looks_at_captures=True)
         self.compilers = Compilers(self._compiles)
         self._settle = self.barrier(self._judge_arrived)  # when a model is built: the one before may be gone
@@ -257,8 +259,10 @@ class Session:
     @property
     def device_idle(self) -> bool | None:
         """Whether the device has finished the step before, asked without waiting; None if that step was not looked at."""
-        last = self._pending[-1] if self._pending and not self._napping else None
-        return last.readings.arrived if last is not None and last.index == self.window.index - 1 else None
+        before = self.window.index - 1
+        if self._napping or self._last_looked != before:
+            return None
+        return all(window.readings.arrived for window in self._pending if window.index == before)
 
     @property
     def runs_compiled(self) -> bool:
@@ -408,6 +412,7 @@ class Session:
             if len(self._pending) < _IN_FLIGHT:
                 window.readings.send()
                 self._pending.append(window)
+                self._last_looked = window.index
             else:
                 self._miss("steps whose numbers had not arrived four steps later")
         self.window = self._next_window(window.index + 1)
@@ -621,7 +626,7 @@ class Session:
         """Note which code of the user's took part in a step: the functions on the stack, and the classes of its modules."""
         classes = {type(call.module) for forward in step.forwards for call in forward.calls}
         for kind in classes:
-            code = getattr(kind.forward, "__code__", None)
+            code = getattr(getattr_static(kind, "forward", None), "__code__", None)  # of a script, to ask is to compile
             if code is not None and not is_library(code.co_filename):
                 step.scopes.add(Scope(code.co_filename, scope_of(code).name.rpartition(".")[0]))
         new = step.scopes - self._took_part.keys()

@@ -66,12 +66,11 @@ def _is_bytes(value: Value) -> bool:
         value.minimum is None
         or value.maximum is None
         or value.std is None
-        or value.mean is None
         or not value.dtype.is_floating_point
     ):
         return False
     shaped = len(value.shape) in (4, 5) and (value.shape[1] in _CHANNELS or value.shape[-1] in _CHANNELS)
-    lifted = value.minimum >= 0 or (value.minimum >= -NOISE and value.mean > -value.minimum)
+    lifted = value.minimum >= 0 or (value.minimum >= -NOISE and (value.mean or 0.0) > -value.minimum)
     noise = NOISE * (value.minimum < 0)
     ranged = lifted and LEAST_MAXIMUM < value.maximum <= LARGEST_MAXIMUM + noise
     return shaped and ranged and value.std > LEAST_SPREAD

@@ -45,7 +45,8 @@ def _chance(loss: Loss) -> float | None:
     if loss.function == "binary_cross_entropy_with_logits":
         return math.log(2)
     shape = loss.input.shape
-    if loss.function not in ("cross_entropy", "nll_loss") or loss.target.dtype.is_floating_point or not shape:
+    # `nll_loss` does not normalise: what it gets may be anything, which other rules are about
+    if loss.function != "cross_entropy" or loss.target.dtype.is_floating_point or not shape:
         return None
     classes = shape[1] if len(shape) > 1 else shape[0]
     return math.log(classes) if classes > 1 else None

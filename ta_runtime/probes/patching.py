@@ -411,6 +411,8 @@ def _twin(function: FunctionType, code: CodeType) -> FunctionType:
         code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
     twin.__kwdefaults__ = function.__kwdefaults__
+    if (wrapped := vars(function).get("__wrapped__")) is not None:  # `inspect.signature` is of that
+        twin.__wrapped__ = wrapped  # type: ignore[attr-defined]
     return twin
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 
 from ta_lint.core.data import read
 from ta_lint.dryrun.machine.library import DICT, list_of
@@ -55,10 +56,11 @@ def _of_annotation(annotation: str) -> str | None:
 def _of_name(name: str) -> str | None:
     words = set(re.findall(r"[a-z]+|[A-Z][a-z]*", name.replace("_", " ")))
     lower = {word.lower() for word in words}
-    return next((kind for kind, known in _NAMES.items() if lower & known), None)
+    return next((kind for kind, known in names().items() if lower & known), None)
 
 
-_NAMES = {
-    kind: frozenset(words.split())
-    for kind, words in read("names.toml", dict[str, dict[str, str]])["arguments"].items()
-}
+@cache
+def names() -> dict[str, frozenset[str]]:
+    """The words that say what an argument is, by what it is then."""
+    table = read("names.toml", dict[str, dict[str, str]])["arguments"]
+    return {kind: frozenset(words.split()) for kind, words in table.items()}
