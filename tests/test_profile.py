@@ -79,7 +79,7 @@ def test_the_shares_add_up(script: Path) -> None:
 
 
 def test_a_warm_cache_shows_that_nothing_was_parsed(script: Path, tmp_path: Path) -> None:
-    where = ("--cache-dir", str(tmp_path / ".cache"))  # a new folder in view may hold what others import
+    where = ("--cache-dir", str(tmp_path / ".cache"))  # no name of a module
     check(script.parent, *where)
     stages = rows(check(script.parent, *where, "--profile").stderr, "stage")
     assert "cache" in stages

@@ -167,14 +167,22 @@ class Layout:
                     self._listed[folder] = {
                         entry.name: is_folder
                         for entry in listing
-                        if (is_folder := entry.is_dir(follow_symlinks=False))
-                        or entry.name.endswith(".py")
-                        or entry.is_symlink()
-                        or entry.name in _ROOT_MARKS
+                        if _may_count(entry.name)
+                        and (
+                            (is_folder := entry.is_dir(follow_symlinks=False))
+                            or entry.name.endswith(".py")
+                            or entry.is_symlink()
+                            or entry.name in _ROOT_MARKS
+                        )
                     }
             except OSError:
                 self._listed[folder] = {}
         return self._listed[folder]
+
+
+def _may_count(name: str) -> bool:
+    """Whether a name may be that of a module or the mark of a root: not `.ta_cache`, and not what Python itself makes."""
+    return ("." not in name.removesuffix(".py") and name not in _NOT_OURS) or name in _ROOT_MARKS
 
 
 def changed_names(before: dict[str, bool], after: dict[str, bool]) -> set[str]:

@@ -1,5 +1,4 @@
 # In-place operations, views, version counters and out arguments.
-# differs: D16
 import torch
 from told import told
 from torch import nn

@@ -1,5 +1,4 @@
 # Batches of ragged sequences as nested tensors, strided and jagged.
-# differs: D13
 import torch
 from told import told
 from torch import nn

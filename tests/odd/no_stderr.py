@@ -1,5 +1,4 @@
 # sys.stderr is None, as under pythonw.
-# differs: D16 in run, enable
 import sys
 
 import torch

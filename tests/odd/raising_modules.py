@@ -1,5 +1,4 @@
 # Modules whose named_parameters, extra_repr and __repr__ raise.
-# differs: D13
 import torch
 from told import told
 from torch import nn

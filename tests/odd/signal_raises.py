@@ -1,5 +1,4 @@
 # A timer raises the user's exception wherever the loop happens to be.
-# differs: D4
 import signal
 
 import torch

@@ -1,5 +1,4 @@
 # Four threads train their own models at the same time.
-# sometimes: D3
 import threading
 
 import torch

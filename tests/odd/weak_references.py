@@ -1,5 +1,4 @@
 # What is dropped is gone, and finalizers run when it goes.
-# differs: D12 in every
 import gc
 import weakref
 

@@ -1,5 +1,4 @@
 # The last model and its tensors are gone after del.
-# differs: D12
 import gc
 import weakref
 
