@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.questions import Questions
 from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self
 
 # If this file defines methods, a variable by one of these names is taken for the object that has them.
@@ -15,8 +16,7 @@ _OWNERS = ("trainer", "agent")
 class Calls:
     """Queries about calls of functions and methods that this file defines, or another one of the project.
 
-    `construction` returns the call that made an expression's value (`facts.kinds`), and `is_constructing` tells whether that
-    is being asked, when an answer may be cut short.
+    `construction` returns the call that made an expression's value (`facts.kinds`); it is one of the `questions`.
     """
 
     def __init__(
@@ -25,16 +25,15 @@ class Calls:
         names: Names,
         classes: Classes,
         construction: Callable[[Node], cst.Call | None],
-        is_constructing: Callable[[], bool],
+        questions: Questions,
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._construction = construction
-        self._is_constructing = is_constructing
+        self._questions = questions
         self._callees: dict[cst.Call, cst.FunctionDef | None] = {}
         self._functions: dict[cst.Module, dict[str, list[cst.FunctionDef]]] = {}  # of each file, by name
-        self._following: set[cst.Param] = set()
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
         self._calls_of: dict[cst.Module, dict[str, list[cst.Call]]] = {}  # of each file, by name
 
@@ -67,19 +66,23 @@ class Calls:
 
         They are in its file and in those that import it. The sites of `__init__` are the calls of its class.
         """
-        if function not in self._sites:
-            self._sites[function] = []  # the receiver may be returned by this very function
+        if function in self._sites:
+            return self._sites[function]
+        question = ("sites", id(function))
+        if not self._questions.open(question):  # the receiver may be returned by this very function
+            return []
+        try:
             name, owner = function.name.value, self._tree.home(function)
             called = self._calls_by_name(function, name)
             found = [call for call in called if self.runs(call, function)]
             if name == "__init__" and isinstance(owner, cst.ClassDef):
                 made = self._calls_by_name(function, owner.name.value)
                 found += [call for call in made if self._classes.local(call.func) is owner]
-            if self._following:  # the class of what a parameter is given is not known meanwhile
-                del self._sites[function]
-                return found
+        finally:
+            self._questions.close(question)
+        if self._questions.hold:
             self._sites[function] = found
-        return self._sites[function]
+        return found
 
     def _sites_of_lambda(self, function: cst.Lambda) -> list[cst.Call]:
         """The calls of a lambda by the one name, or attribute of `self`, that it is assigned to."""
@@ -124,11 +127,12 @@ class Calls:
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of the project that a call runs; None if it is unknown or ambiguous."""
-        if self._following or self._is_constructing():
-            return self._callee(call)
-        if call not in self._callees:
-            self._callees[call] = self._callee(call)
-        return self._callees[call]
+        if call in self._callees:
+            return self._callees[call]
+        found = self._callee(call)
+        if self._questions.hold:
+            self._callees[call] = found
+        return found
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         found = [
@@ -154,13 +158,13 @@ class Calls:
 
     def class_given(self, param: cst.Param) -> cst.ClassDef | None:
         """The one class of the project that all known calls give a parameter an object of."""
-        if param in self._following:
+        question = ("class", id(param))
+        if not self._questions.open(question):
             return None
-        self._following.add(param)
         try:
             made = [self._construction(value) for value in self.given(param) or ()]
         finally:
-            self._following.discard(param)
+            self._questions.close(question)
         found = {self._classes.local(call.func) if call is not None else None for call in made}
         return found.pop() if len(found) == 1 else None
 
