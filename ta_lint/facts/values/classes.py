@@ -56,6 +56,8 @@ class Classes:
         self._names = names
         self._attributes: dict[cst.ClassDef, dict[str, list[Node]]] = {}
         self._annotations: dict[cst.ClassDef, dict[str, list[cst.Annotation]]] = {}
+        self._above_here: dict[cst.ClassDef, list[cst.ClassDef]] = {}
+        self._derived: dict[str, dict[cst.ClassDef, bool]] = {}  # by the ancestor
         self._bases: dict[cst.ClassDef, list[str | cst.ClassDef | None]] = {}
         self._lineages: dict[cst.ClassDef, list[cst.ClassDef | None]] = {}
         self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
@@ -114,20 +116,29 @@ class Classes:
 
         Known subclasses count: any class of `torch.nn` for `torch.nn.Module`, `Adam` for `Optimizer`.
         """
-        seen: set[cst.ClassDef] = set()
-        pending = [klass]
+        known = self._derived.setdefault(ancestor, {})
+        pending = [] if klass in known else [klass]
         while pending:
-            current = pending.pop()
-            if current in seen:
+            current = pending[-1]
+            new = [base for base in self._bases_here(current) if base not in known]
+            if current not in known and new:
+                known[current] = False  # a class does not derive from itself
+                pending += new
                 continue
-            seen.add(current)
-            for base in self._written_bases(current):
-                here = self._here(base)
-                if here is not None:
-                    pending.append(here)
-                elif self._derives_elsewhere(base, ancestor):
-                    return True
-        return False
+            pending.pop()
+            known[current] = any(known[base] for base in self._bases_here(current)) or any(
+                self._derives_elsewhere(base, ancestor)
+                for base in self._written_bases(current)
+                if self._here(base) is None
+            )
+        return known[klass]
+
+    def _bases_here(self, klass: cst.ClassDef) -> list[cst.ClassDef]:
+        """The bases of a class that its own file defines."""
+        if klass not in self._above_here:
+            found = map(self._here, self._written_bases(klass))
+            self._above_here[klass] = [base for base in found if base is not None]
+        return self._above_here[klass]
 
     def is_subclass(self, node: Node, ancestor: str) -> bool:
         """Whether a name certainly stands for a class of this project that derives from the class with this qualified name."""
@@ -157,12 +168,12 @@ class Classes:
             return ancestor in self._lineage(klass)
         pending, seen = [klass], {klass}
         while pending:
-            for base in self._written_bases(pending.pop()):
-                here = self._here(base)
-                if here is not None and here not in seen:
-                    pending.append(here)
-                    seen.add(here)
-        return ancestor in seen
+            new = [base for base in self._bases_here(pending.pop()) if base not in seen]
+            if ancestor in new:
+                return True
+            pending += new
+            seen.update(new)
+        return False
 
     def related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
         """Whether two classes of this project are the same, or one derives from the other."""
@@ -267,17 +278,17 @@ class Classes:
         return self._lineages[klass]
 
     def _found_lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
-        found: list[cst.ClassDef | None] = []
+        found: dict[cst.ClassDef | None, None] = {}
         pending: list[cst.ClassDef | None] = [klass]
         while pending:
-            current = pending.pop(0)
+            current = pending.pop()
             if current in found:
                 continue
-            found.append(current)
+            found[current] = None
             if current is not None:
                 above = [base for base in self.bases(current) if base not in _BLANK_BASES]
-                pending[:0] = [base if isinstance(base, cst.ClassDef) else None for base in above]
-        return found
+                pending += [base if isinstance(base, cst.ClassDef) else None for base in reversed(above)]
+        return list(found)
 
     def attribute(self, klass: cst.ClassDef, name: str) -> list[Node]:
         """All values assigned to `self.<name>` in a class, in source order.

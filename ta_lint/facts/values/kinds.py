@@ -58,7 +58,9 @@ class Kinds:
         self._questions = Questions()
         self.calls = Calls(tree, names, classes, lambda node: kinds.construction(node), self._questions)
         self._kinds: dict[Node, Kind | None] = {}
-        self._constructions: dict[int, tuple[Node, cst.Call | None]] = {}  # by `id`, with the node that has it
+        self._constructions: dict[
+            int, tuple[Node, cst.Call | None]
+        ] = {}  # by `id`, with the node that has it
 
     def kind(self, node: Node) -> Kind | None:
         """The kind of an expression's value."""
