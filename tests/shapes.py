@@ -270,7 +270,7 @@ def try_in_sequence(size: int) -> str:
 def nested_functions(size: int) -> str:
     size = min(size, 60)
     return (
-        "".join(" " * n + f"def f{n}(x):\n" + " " * (n + 1) + f"y = F.relu(x)\n" for n in range(size))
+        "".join(" " * n + f"def f{n}(x):\n" + " " * (n + 1) + "y = F.relu(x)\n" for n in range(size))
         + " " * size
         + "return y\n"
     )
