@@ -21,8 +21,9 @@ _COUNTS = frozenset({"range", "trange"})
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework:
         return
+    all_uses = _Uses(module)
     for loop in module.tree.all(cst.For):
-        told_after = list(_told_after(loop, module))
+        told_after = list(_told_after(loop, all_uses, module))
         if not told_after or not _is_repeated(loop, module):  # who calls the function takes longer to find
             continue
         for assigned, value, uses in told_after:
@@ -146,27 +147,54 @@ def _is_handed_on(mention: cst.Name, statement: Node, module: FileFacts) -> bool
 # -- its uses after the loop ----------------------------------------------------------------------------------
 
 
+class _Uses:
+    """The uses of names, by the bindings that may reach them; each function is looked through once."""
+
+    def __init__(self, module: FileFacts) -> None:
+        self._module = module
+        self._named: dict[Node, dict[str, list[cst.Name]]] = {}  # by the function, or the class or module
+        self._reached: dict[tuple[Node, str], dict[int, list[tuple[cst.Name, list[Node]]]]] = {}
+
+    def after(self, loop: cst.For, name: str) -> list[cst.Name]:
+        """The uses after a loop that may have the value of its last pass, or else one from before it."""
+        tree = self._module.tree
+        reached = self._of(tree.home(loop), name)
+        found = {
+            id(use): use
+            for node in tree.subtree(loop)
+            for use, bindings in reached.get(id(node), ())
+            if tree.before(loop, use)
+            and not tree.contains(loop, use)
+            and all(tree.contains(loop, one) or tree.before(one, loop) for one in bindings)
+        }
+        return sorted(found.values(), key=tree.order)
+
+    def _of(self, home: Node, name: str) -> dict[int, list[tuple[cst.Name, list[Node]]]]:
+        """The uses of a name in a function, each with the nodes that may bind it there, by the `id` of each of these nodes."""
+        if (home, name) not in self._reached:
+            reached = self._reached[home, name] = {}
+            for use in self._all(home).get(name, ()):
+                bindings = [binding.node for binding in self._module.names.reaching(use)]
+                for node in bindings:
+                    reached.setdefault(id(node), []).append((use, bindings))
+        return self._reached[home, name]
+
+    def _all(self, home: Node) -> dict[str, list[cst.Name]]:
+        if home not in self._named:
+            named = self._named[home] = {}
+            for name in self._module.tree.own(home, cst.Name):
+                named.setdefault(name.value, []).append(name)
+        return self._named[home]
+
+
 def _told_after(
-    loop: cst.For, module: FileFacts
+    loop: cst.For, uses: _Uses, module: FileFacts
 ) -> Iterator[tuple[cst.Name, Node, list[tuple[cst.Name, str]]]]:
     """The variables that each pass of a loop assigns, with the first value of each, and the uses after the loop that tell it."""
-    assigned = list(_assigned(loop, module))
-    after: dict[str, list[cst.Name]] = {target.value: [] for target, _ in assigned}
-    for name in module.tree.own(module.tree.home(loop), cst.Name) if assigned else ():
-        is_after = name.value in after and module.tree.before(loop, name)
-        if is_after and not module.tree.contains(loop, name):
-            after[name.value].append(name)
-    for target, value in assigned:
-        later = (name for name in after[target.value] if _may_have_last(name, loop, module))
-        if uses := [(name, told) for name in later if (told := _told(name, module))]:
-            yield target, value, uses
-
-
-def _may_have_last(name: cst.Name, loop: cst.For, module: FileFacts) -> bool:
-    """Whether a variable may have the value of the last pass of a loop, or else one from before the loop."""
-    reaching = [binding.node for binding in module.names.reaching(name)]
-    inside = [node for node in reaching if module.tree.contains(loop, node)]
-    return bool(inside) and all(module.tree.before(node, loop) for node in reaching if node not in inside)
+    for target, value in _assigned(loop, module):
+        told = ((name, _told(name, module)) for name in uses.after(loop, target.value))
+        if found := [(name, what) for name, what in told if what]:
+            yield target, value, found
 
 
 def _told(use: cst.Name, module: FileFacts) -> str | None:
