@@ -1,6 +1,6 @@
 """Generated sources whose length is a parameter: the shapes for which the work of the linter must grow in proportion.
 
-`tests/test_growth.py` counts the work, and `benchmarks/growth.py` times it as well.
+`tests/test_growth.py` counts the work, and `benchmarks/growth.py` times it at 100 KB.
 """
 
 import json
