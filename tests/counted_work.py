@@ -54,9 +54,8 @@ def work(files: Files, folder: Path, *, gated: bool = True) -> Work:
 
 
 def exponents(works: list[Work]) -> list[float]:
-    """By which power the calls grow with the bytes, from each size to the next: 1 is in proportion."""
+    """By which power the calls grow from each size to the next, twice as large or, in bytes, larger still: 1 is in proportion."""
     return [
-        log2(after.calls / before.calls) / log2(after.size / before.size)
+        log2(after.calls / before.calls) / max(1, log2(after.size / before.size))
         for before, after in pairwise(works)
-        if after.size > 1.2 * before.size
     ]

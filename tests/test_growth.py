@@ -13,8 +13,8 @@ STEEPER = {
     "one method in many classes": 1.7,
     "optimizers": 1.5,
     "models": 1.7,
-    "files whose stars meet": 1.5,
-    "star imports": 1.3,
+    "files whose stars meet": 1.3,
+    "star imports": 1.55,
 }
 """The shapes whose work still grows faster, each with what it may not exceed."""
 CALLS_OF_A_BYTE = 600
@@ -34,7 +34,7 @@ def test_twice_the_source_takes_little_more_than_twice_the_work(shape: Shape, tm
     works = [work(shape.files(size * shape.start), tmp_path / str(size)) for size in (1, 2, 4)]
     assert not [found for found in works[-1].findings if found.rule == "TA000"]
     steepest = STEEPER.get(shape.name, STEEPEST)
-    assert max(exponents(works), default=0) <= steepest, [each.calls for each in works]
+    assert max(exponents(works)) <= steepest, [each.calls for each in works]
     assert works[-1].calls <= CALLS_OF_A_BYTE * works[-1].size
 
 
