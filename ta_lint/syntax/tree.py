@@ -470,7 +470,7 @@ class Tree:
         """What runs again in each pass of a loop, and the functions and classes in which that ends."""
         regions = [(*self.interval(loop.body), loop) for loop in self.all(*LOOPS)]
         regions += [(*self.interval(loop.test), loop) for loop in self.all(cst.While)]
-        for owner in self.all(*_WITH_BODIES):
+        for owner in self.all(*FUNCTIONS, cst.ClassDef):
             first, last = self.interval(owner)
             regions.append((first + 1, last, owner))
         return _Regions(regions)

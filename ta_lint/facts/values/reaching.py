@@ -5,7 +5,7 @@ The writes are sorted, so those inside a statement are an interval of them, and 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -138,13 +138,13 @@ class Reaching:
             return not self._add(self._head(above))
         return True
 
-    def _head(self, node: Node) -> list[int]:
+    def _head(self, node: Any) -> list[int]:
         """The places of the writes in a statement outside of its blocks."""
         blocks = [block for block in (node.body, getattr(node, "orelse", None)) if block is not None]
         inner = [self._inside(block) for block in blocks]
         return [place for place in self._inside(node) if not any(place in places for places in inner)]
 
-    def _sequence(self, block: Node, places: range) -> bool:
+    def _sequence(self, block: Any, places: range) -> bool:
         """Add what stands after those statements of a block that have these writes; returns whether a way passes them all."""
         statements = block.body
         while places:
