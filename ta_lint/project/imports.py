@@ -36,6 +36,13 @@ class Target(NamedTuple):
 _UNKNOWN = Target()
 
 
+class _Ancestry(NamedTuple):
+    """The full names outside of the project that a class derives from, and the files that say so."""
+
+    names: frozenset[str] | None
+    files: frozenset[str]
+
+
 class Imports:
     """The imports of all files of a project, each looked up once."""
 
@@ -51,6 +58,10 @@ class Imports:
         self._packages: set[str] = set()  # those of which it looks through all that they import by star
         self._importers: dict[tuple[str, str], list[str]] = {}
         self._starred_by: dict[str, dict[str, list[str]]] = {}
+        self._ours: dict[
+            tuple[str, tuple[str, ...]], list[str]
+        ] = {}  # of modules that a file names, the last first
+        self._ancestors: dict[tuple[str, str], _Ancestry] = {}
         self._used: dict[
             str, set[str]
         ] = {}  # the files looked up, by the one whose names or importers were asked for
@@ -73,6 +84,7 @@ class Imports:
             self._targets.clear()
             self._importers.clear()
             self._starred_by.clear()
+            self._ancestors.clear()
             self._programs.clear()
             self._stars_of.clear()
 
@@ -234,7 +246,14 @@ class Imports:
         found = self.target(importer, name).definition
         if found is None or found.attributes:
             return None
-        return self._ancestors_of((found.file, found.name), {})
+        place = found.file, found.name
+        if place not in self._ancestors:
+            known: dict[tuple[str, str], frozenset[str] | None] = {}
+            above = self._ancestors_of(place, known)
+            kept = (self._ancestors[one].files for one in known if one in self._ancestors)
+            self._ancestors[place] = _Ancestry(above, frozenset(file for file, _ in known).union(*kept))
+        self._asked |= self._ancestors[place].files
+        return self._ancestors[place].names
 
     def _ancestors_of(
         self, place: tuple[str, str], known: dict[tuple[str, str], frozenset[str] | None]
@@ -244,6 +263,9 @@ class Imports:
         `known` are the answers of this question so far.
         """
         if place in known:
+            return known[place]
+        if place in self._ancestors:
+            known[place] = self._ancestors[place].names
             return known[place]
         known[place] = None  # as of a class that derives from itself
         file, name = place
@@ -304,9 +326,10 @@ class Imports:
 
     def starred(self, importer: str, modules: tuple[str, ...], name: str) -> str | None:
         """The full name of what a file has by `from module import *` of one of these modules, if the project has the module."""
-        for module in reversed(modules):
-            if not self._is_ours(importer, module):
-                continue
+        key = importer, modules
+        if key not in self._ours:
+            self._ours[key] = [module for module in reversed(modules) if self._is_ours(importer, module)]
+        for module in self._ours[key]:
             found = self.target(importer, full := _member(module, name))
             is_there = found.definition is not None and bool(found.definition.name)
             if is_there or found.outside is not None:

@@ -1,6 +1,7 @@
 """Calls of the project's functions: which function a call runs, where a function is called, and with which arguments."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -11,6 +12,20 @@ from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_se
 
 # If this file defines methods, a variable by one of these names is taken for the object that has them.
 _OWNERS = ("trainer", "agent")
+_SELVES = ("self", "cls")
+
+
+class _CallsByName(NamedTuple):
+    """The calls of a file by one name."""
+
+    of_self: dict[cst.ClassDef, list[cst.Call]]
+    """On `self`, by the family of the class."""
+    of_objects: dict[cst.ClassDef, list[cst.Call]]
+    """On objects, by their class."""
+    open: dict[cst.Call, None]
+    """On objects whose class nobody has asked for, or is not known for good."""
+    others: list[cst.Call]
+    """Those that may run a method of any class."""
 
 
 class Calls:
@@ -32,6 +47,10 @@ class Calls:
         self._classes = classes
         self._construction = construction
         self._questions = questions
+        self._by_name: dict[tuple[cst.Module, str], _CallsByName] = {}
+        self._methods: dict[
+            tuple[cst.Module, str], dict[cst.ClassDef, list[cst.FunctionDef]]
+        ] = {}  # by family
         self._callees: dict[cst.Call, cst.FunctionDef | None] = {}
         self._functions: dict[cst.Module, dict[str, list[cst.FunctionDef]]] = {}  # of each file, by name
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
@@ -73,10 +92,10 @@ class Calls:
             return []
         try:
             name, owner = function.name.value, self._tree.home(function)
-            called = self._calls_by_name(function, name)
-            found = [call for call in called if self.runs(call, function)]
+            found = [call for file in self._callers(function, name) for call in self._running(file, function)]
             if name == "__init__" and isinstance(owner, cst.ClassDef):
-                made = self._calls_by_name(function, owner.name.value)
+                files = self._callers(function, owner.name.value)
+                made = [call for file in files for call in self._named(file, owner.name.value)]
                 found += [call for call in made if self._classes.local(call.func) is owner]
         finally:
             self._questions.close(question)
@@ -108,13 +127,59 @@ class Calls:
         above = self._tree.parent[function]
         return above if isinstance(above, cst.Call) and above.func is function else None
 
-    def _calls_by_name(self, function: cst.FunctionDef, name: str) -> list[cst.Call]:
-        """The calls by this name in the file that defines a function, in this file, and in those that import it or its class."""
+    def _callers(self, function: cst.FunctionDef, name: str) -> list[cst.Module]:
+        """The file that defines a function, this file, and those that import it or its class."""
         owner = self._tree.home(function)
         exported = owner if isinstance(owner, cst.ClassDef) else function
         importers = self._names.importers(exported, name) if self._tree.is_at_top(exported) else []
-        files = dict.fromkeys([self._tree.root_of(function), self._tree.root, *importers])
-        return [call for file in files for call in self._named(file, name)]
+        return [*dict.fromkeys([self._tree.root_of(function), self._tree.root, *importers])]
+
+    def _running(self, file: cst.Module, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of a file that may run a function, in source order: only those are looked at whose receiver may have it."""
+        name, owner = function.name.value, self._tree.home(function)
+        if not isinstance(owner, cst.ClassDef) or file is not self._tree.root_of(function):
+            return [call for call in self._named(file, name) if self.runs(call, function)]
+        named = self._grouped(file, name)
+        for call in [*named.open]:
+            klass = self._class_of(call.func.value)
+            if self._questions.hold:
+                del named.open[call]
+                if klass is not None:
+                    named.of_objects.setdefault(klass, []).append(call)
+        may = [
+            *named.others,
+            *named.of_self.get(self._classes.family(owner), ()),
+            *named.of_objects.get(owner, ()),
+            *named.open,
+        ]
+        return [call for call in sorted(may, key=self._tree.order) if self.runs(call, function)]
+
+    def _grouped(self, file: cst.Module, name: str) -> "_CallsByName":
+        """The calls of a file by a name, by what they are called on."""
+        key = file, name
+        if key not in self._by_name:
+            found = self._by_name[key] = _CallsByName({}, {}, {}, [])
+            for call in self._named(file, name):
+                receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+                if receiver is None or self._names.defined_elsewhere(call.func) is not None:
+                    found.others.append(call)
+                elif not isinstance(receiver, cst.Name) or receiver.value not in (*_SELVES, *_OWNERS):
+                    found.open[call] = None
+                elif receiver.value in _OWNERS:
+                    found.others.append(call)
+                elif (klass := self._tree.enclosing(call, cst.ClassDef)) is not None:
+                    found.of_self.setdefault(self._classes.family(klass), []).append(call)
+        return self._by_name[key]
+
+    def _methods_of(self, klass: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
+        """The methods of this name in the file of a class that are of its family."""
+        key = root, _ = self._tree.root_of(klass), name
+        if key not in self._methods:
+            found = self._methods[key] = {}
+            for function in self.functions(name, root):
+                if isinstance(owner := self._tree.home(function), cst.ClassDef):
+                    found.setdefault(self._classes.family(owner), []).append(function)
+        return self._methods[key].get(self._classes.family(klass), [])
 
     def _named(self, file: cst.Module, name: str) -> list[cst.Call]:
         """The calls of a file by the last name of what is called."""
@@ -144,7 +209,7 @@ class Calls:
 
     def _class_of(self, receiver: Node) -> cst.ClassDef | None:
         """The class of the project that an object is an instance of."""
-        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+        if isinstance(receiver, cst.Name) and receiver.value in _SELVES:
             return self._tree.enclosing(receiver, cst.ClassDef)
         made = self._construction(receiver)
         if made is None:
@@ -182,7 +247,7 @@ class Calls:
         if call.func.attr.value != function.name.value:
             return False
         receiver = call.func.value
-        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+        if isinstance(receiver, cst.Name) and receiver.value in _SELVES:
             klass = self._tree.enclosing(call, cst.ClassDef)
             return klass is not None and self._classes.related(klass, owner)
         if isinstance(receiver, cst.Name) and receiver.value in _OWNERS:
@@ -208,7 +273,7 @@ class Calls:
         if not named or self._names.qualified(attribute.value) is not None:
             return []
         receiver = attribute.value
-        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+        if isinstance(receiver, cst.Name) and receiver.value in _SELVES:
             klass = self._tree.enclosing(attribute, cst.ClassDef)
         else:
             made = self._construction(receiver)
@@ -217,7 +282,8 @@ class Calls:
                 return []
         if klass is None:
             return named
-        owners = ((function, self._tree.home(function)) for function in named)
+        alike = self._methods_of(klass, attribute.attr.value) if self._tree.root_of(klass) is root else named
+        owners = ((function, self._tree.home(function)) for function in alike)
         own = [
             function
             for function, owner in owners

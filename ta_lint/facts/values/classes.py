@@ -58,8 +58,10 @@ class Classes:
         self._annotations: dict[cst.ClassDef, dict[str, list[cst.Annotation]]] = {}
         self._above_here: dict[cst.ClassDef, list[cst.ClassDef]] = {}
         self._derived: dict[str, dict[cst.ClassDef, bool]] = {}  # by the ancestor
+        self._families: dict[cst.ClassDef, cst.ClassDef] = {}
         self._bases: dict[cst.ClassDef, list[str | cst.ClassDef | None]] = {}
         self._lineages: dict[cst.ClassDef, list[cst.ClassDef | None]] = {}
+        self._attributes_by_family: dict[str, dict[cst.ClassDef | None, list[cst.Attribute]]] = {}
         self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
         self._assignments: dict[cst.ClassDef, list[tuple[str, cst.Assign | cst.AnnAssign]]] = {}
 
@@ -178,6 +180,24 @@ class Classes:
     def related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
         """Whether two classes of this project are the same, or one derives from the other."""
         return one is other or self.inherits(one, other) or self.inherits(other, one)
+
+    def family(self, klass: cst.ClassDef) -> cst.ClassDef:
+        """One class for all of its file that bases connect, so that only those of one family are `related`."""
+        if klass not in self._families:
+            beside: dict[cst.ClassDef, list[cst.ClassDef]] = {}
+            for one in self._tree.within(self._tree.root_of(klass), cst.ClassDef):
+                beside.setdefault(one, [])
+                for base in self._bases_here(one):
+                    beside[one].append(base)
+                    beside.setdefault(base, []).append(one)
+            for one in beside:
+                pending = [] if one in self._families else [one]
+                while pending:
+                    current = pending.pop()
+                    if current not in self._families:
+                        self._families[current] = one
+                        pending += beside[current]
+        return self._families[klass]
 
     def is_whole(self, klass: cst.ClassDef) -> bool:
         """Whether all bases of a class are in this project, apart from known ones such as `torch.nn.Module`."""
@@ -351,6 +371,24 @@ class Classes:
             for attribute in self._attributes_by_name.get(name, [])
             if not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
         ]
+
+    def attributes_of(self, klass: cst.ClassDef, name: str) -> list[cst.Attribute]:
+        """The uses of an attribute of this name in this file, without those of `self` in classes of other families."""
+        if self._tree.root_of(klass) is not self._tree.root:
+            return self._attributes_by_name.get(name, [])
+        by_family = self._by_family(name)
+        found = [*by_family.get(None, ()), *by_family.get(self.family(klass), ())]
+        return sorted(found, key=self._tree.order)
+
+    def _by_family(self, name: str) -> dict[cst.ClassDef | None, list[cst.Attribute]]:
+        """The uses of an attribute of this name by the family whose `self` has it; under None those of other objects."""
+        if name not in self._attributes_by_family:
+            found = self._attributes_by_family[name] = {}
+            for attribute in self._attributes_by_name.get(name, ()):
+                of_self = attribute_of_self(attribute) is not None
+                around = self._tree.enclosing(attribute, cst.ClassDef) if of_self else None
+                found.setdefault(self.family(around) if around is not None else None, []).append(attribute)
+        return self._attributes_by_family[name]
 
     def mentions_elsewhere(self, klass: cst.ClassDef, name: str) -> list[cst.Attribute] | None:
         """The uses, without the places that bind it, of what may be an attribute of a class in the other files of the programs
