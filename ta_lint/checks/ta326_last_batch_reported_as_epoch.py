@@ -1,6 +1,8 @@
 """TA326: the loss of the last batch is reported, or used for decisions, as that of the epoch."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 import libcst as cst
 
@@ -147,36 +149,45 @@ def _is_handed_on(mention: cst.Name, statement: Node, module: FileFacts) -> bool
 # -- its uses after the loop ----------------------------------------------------------------------------------
 
 
+_Reached = tuple[int, cst.Name, list[Node]]
+"""The place of a node that may bind a name, a use of the name, and all nodes that may bind it there."""
+
+_place = itemgetter(0)
+
+
 class _Uses:
     """The uses of names, by the bindings that may reach them; each function is looked through once."""
 
     def __init__(self, module: FileFacts) -> None:
         self._module = module
         self._named: dict[Node, dict[str, list[cst.Name]]] = {}  # by the function, or the class or module
-        self._reached: dict[tuple[Node, str], dict[int, list[tuple[cst.Name, list[Node]]]]] = {}
+        self._reached: dict[tuple[Node, str], list[_Reached]] = {}
 
     def after(self, loop: cst.For, name: str) -> list[cst.Name]:
         """The uses after a loop that may have the value of its last pass, or else one from before it."""
         tree = self._module.tree
         reached = self._of(tree.home(loop), name)
+        number, last = tree.interval(loop)
+        first = tree.order(loop)
+        begin = bisect_left(reached, first, key=_place)
+        end = bisect_right(reached, first + last - number, key=_place)
         found = {
             id(use): use
-            for node in tree.subtree(loop)
-            for use, bindings in reached.get(id(node), ())
+            for _, use, bindings in reached[begin:end]
             if tree.before(loop, use)
             and not tree.contains(loop, use)
             and all(tree.contains(loop, one) or tree.before(one, loop) for one in bindings)
         }
         return sorted(found.values(), key=tree.order)
 
-    def _of(self, home: Node, name: str) -> dict[int, list[tuple[cst.Name, list[Node]]]]:
-        """The uses of a name in a function, each with the nodes that may bind it there, by the `id` of each of these nodes."""
+    def _of(self, home: Node, name: str) -> list[_Reached]:
+        """The uses of a name in a function, each with the nodes that may bind it there, in the order of these nodes."""
         if (home, name) not in self._reached:
-            reached = self._reached[home, name] = {}
+            reached: list[_Reached] = []
             for use in self._all(home).get(name, ()):
                 bindings = [binding.node for binding in self._module.names.reaching(use)]
-                for node in bindings:
-                    reached.setdefault(id(node), []).append((use, bindings))
+                reached += [(self._module.tree.order(node), use, bindings) for node in bindings]
+            self._reached[home, name] = sorted(reached, key=_place)
         return self._reached[home, name]
 
     def _all(self, home: Node) -> dict[str, list[cst.Name]]:
