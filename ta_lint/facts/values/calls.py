@@ -22,8 +22,8 @@ class _CallsByName(NamedTuple):
     """On `self`, by the family of the class."""
     of_objects: dict[cst.ClassDef, list[cst.Call]]
     """On objects, by their class."""
-    open: dict[cst.Call, None]
-    """On objects whose class nobody has asked for, or is not known for good."""
+    open: dict[cst.Call, Node]
+    """On objects, with these, whose class nobody has asked for, or is not known for good."""
     others: list[cst.Call]
     """Those that may run a method of any class."""
 
@@ -140,12 +140,10 @@ class Calls:
         if not isinstance(owner, cst.ClassDef) or file is not self._tree.root_of(function):
             return [call for call in self._named(file, name) if self.runs(call, function)]
         named = self._grouped(file, name)
-        for call in [*named.open]:
-            klass = self._class_of(call.func.value)
-            if self._questions.hold:
-                del named.open[call]
-                if klass is not None:
-                    named.of_objects.setdefault(klass, []).append(call)
+        for call, receiver in [*named.open.items()]:
+            klass = self._class_of(receiver)
+            if self._questions.hold and named.open.pop(call, None) is not None and klass is not None:
+                named.of_objects.setdefault(klass, []).append(call)
         may = [
             *named.others,
             *named.of_self.get(self._classes.family(owner), ()),
@@ -164,7 +162,7 @@ class Calls:
                 if receiver is None or self._names.defined_elsewhere(call.func) is not None:
                     found.others.append(call)
                 elif not isinstance(receiver, cst.Name) or receiver.value not in (*_SELVES, *_OWNERS):
-                    found.open[call] = None
+                    found.open[call] = receiver
                 elif receiver.value in _OWNERS:
                     found.others.append(call)
                 elif (klass := self._tree.enclosing(call, cst.ClassDef)) is not None:
