@@ -12,7 +12,11 @@ from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import Node, argument, is_name, literal_text, spreads
 
 KEYWORDS = (("apply_chat_template", "*tokenizer*"),)
-AROUND = ("from_pretrained",)
+AROUND = (
+    "from_pretrained",
+    ("apply_chat_template", "<s>", "<bos>", "<|begin_of_text|>"),
+    ("*llama*", "*mistral*", "*mixtral*", "*gemma*"),
+)
 
 # Families whose tokenizer and whose chat template both add the begin token, by the names of their repositories.
 _BOTH_ADD = regex(r"(.*/)?((meta-)?llama-?[234]|codellama|mistral|mixtral|gemma)[\w.-]*", re.IGNORECASE)

@@ -1,6 +1,8 @@
 """TA326: the loss of the last batch is reported, or used for decisions, as that of the epoch."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 import libcst as cst
 
@@ -21,8 +23,9 @@ _COUNTS = frozenset({"range", "trange"})
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework:
         return
+    all_uses = _Uses(module)
     for loop in module.tree.all(cst.For):
-        told_after = list(_told_after(loop, module))
+        told_after = list(_told_after(loop, all_uses, module))
         if not told_after or not _is_repeated(loop, module):  # who calls the function takes longer to find
             continue
         for assigned, value, uses in told_after:
@@ -146,27 +149,63 @@ def _is_handed_on(mention: cst.Name, statement: Node, module: FileFacts) -> bool
 # -- its uses after the loop ----------------------------------------------------------------------------------
 
 
+_Reached = tuple[int, cst.Name, list[Node]]
+"""The place of a node that may bind a name, a use of the name, and all nodes that may bind it there."""
+
+_place = itemgetter(0)
+
+
+class _Uses:
+    """The uses of names, by the bindings that may reach them; each function is looked through once."""
+
+    def __init__(self, module: FileFacts) -> None:
+        self._module = module
+        self._named: dict[Node, dict[str, list[cst.Name]]] = {}  # by the function, or the class or module
+        self._reached: dict[tuple[Node, str], list[_Reached]] = {}
+
+    def after(self, loop: cst.For, name: str) -> list[cst.Name]:
+        """The uses after a loop that may have the value of its last pass, or else one from before it."""
+        tree = self._module.tree
+        reached = self._of(tree.home(loop), name)
+        number, last = tree.interval(loop)
+        first = tree.order(loop)
+        begin = bisect_left(reached, first, key=_place)
+        end = bisect_right(reached, first + last - number, key=_place)
+        found = {
+            id(use): use
+            for _, use, bindings in reached[begin:end]
+            if tree.before(loop, use)
+            and not tree.contains(loop, use)
+            and all(tree.contains(loop, one) or tree.before(one, loop) for one in bindings)
+        }
+        return sorted(found.values(), key=tree.order)
+
+    def _of(self, home: Node, name: str) -> list[_Reached]:
+        """The uses of a name in a function, each with the nodes that may bind it there, in the order of these nodes."""
+        if (home, name) not in self._reached:
+            reached: list[_Reached] = []
+            for use in self._all(home).get(name, ()):
+                bindings = [binding.node for binding in self._module.names.reaching(use)]
+                reached += [(self._module.tree.order(node), use, bindings) for node in bindings]
+            self._reached[home, name] = sorted(reached, key=_place)
+        return self._reached[home, name]
+
+    def _all(self, home: Node) -> dict[str, list[cst.Name]]:
+        if home not in self._named:
+            named = self._named[home] = {}
+            for name in self._module.tree.own(home, cst.Name):
+                named.setdefault(name.value, []).append(name)
+        return self._named[home]
+
+
 def _told_after(
-    loop: cst.For, module: FileFacts
+    loop: cst.For, uses: _Uses, module: FileFacts
 ) -> Iterator[tuple[cst.Name, Node, list[tuple[cst.Name, str]]]]:
     """The variables that each pass of a loop assigns, with the first value of each, and the uses after the loop that tell it."""
-    assigned = list(_assigned(loop, module))
-    after: dict[str, list[cst.Name]] = {target.value: [] for target, _ in assigned}
-    for name in module.tree.own(module.tree.home(loop), cst.Name) if assigned else ():
-        is_after = name.value in after and module.tree.before(loop, name)
-        if is_after and not module.tree.contains(loop, name):
-            after[name.value].append(name)
-    for target, value in assigned:
-        later = (name for name in after[target.value] if _may_have_last(name, loop, module))
-        if uses := [(name, told) for name in later if (told := _told(name, module))]:
-            yield target, value, uses
-
-
-def _may_have_last(name: cst.Name, loop: cst.For, module: FileFacts) -> bool:
-    """Whether a variable may have the value of the last pass of a loop, or else one from before the loop."""
-    reaching = [binding.node for binding in module.names.reaching(name)]
-    inside = [node for node in reaching if module.tree.contains(loop, node)]
-    return bool(inside) and all(module.tree.before(node, loop) for node in reaching if node not in inside)
+    for target, value in _assigned(loop, module):
+        told = ((name, _told(name, module)) for name in uses.after(loop, target.value))
+        if found := [(name, what) for name, what in told if what]:
+            yield target, value, found
 
 
 def _told(use: cst.Name, module: FileFacts) -> str | None:

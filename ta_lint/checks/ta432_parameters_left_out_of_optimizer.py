@@ -117,7 +117,7 @@ def _is_in_loss(call: cst.Call, module: FileFacts) -> bool:
     return (
         not module.gradients.is_off(call)
         and not _is_detached(call, module)
-        and any(call in module.gradients.path(loss) for loss in module.gradients.losses)
+        and call in module.gradients.behind_losses
     )
 
 

@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Region
-from ta_lint.facts.loops.order import LoopEvent
+from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, Side, move
 from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted
@@ -18,12 +18,13 @@ KEYWORDS = ("step", ("*sched*", "*lr_*"))
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework or not _steps_without_arguments(module):
         return
+    steps = _Steps(module)
     for schedule in module.order.events(Action.SCHEDULE):
         if schedule.call.args or _is_own(module, schedule):
             continue
         if not isinstance(module.tree.parent[schedule.call], cst.Expr):
             continue  # `step` of a torch scheduler returns nothing
-        step = _step_after(module, schedule)
+        step = _step_after(module, schedule, steps)
         if step is not None:
             code = module.code(schedule.call)
             message = f"`{code}` comes before `{module.code(step.call)}`, which skips the first learning rate: swap them"
@@ -46,17 +47,19 @@ def _is_own(module: FileFacts, schedule: LoopEvent) -> bool:
     return any(call is not None and module.classes.local(call.func) is not None for call in made)
 
 
-def _step_after(module: FileFacts, schedule: LoopEvent) -> LoopEvent | None:
+def _step_after(module: FileFacts, schedule: LoopEvent, steps: "_Steps") -> LoopEvent | None:
     """The first step of the optimizer on each path, if it comes after the scheduler's step."""
     region = _region(module, schedule)
     if region is None:
         return None
+    scheduled = _scheduled(module, schedule, steps.subjects)
     first: LoopEvent | None = None
     for path, index in module.order.paths_with(region, schedule, below=True):
-        if any(event.action is Action.UNKNOWN or _steps(module, event, schedule) for event in path[:index]):
+        unknown, step = steps.first(path, scheduled)
+        if min(unknown, step) < index:
             return None
-        step = next((event for event in path[index:] if _steps(module, event, schedule)), None)
-        first = first or step
+        if step < len(path):
+            first = first or path[step]
     if (
         first is None
         or not _is_its_own(module, first, schedule)
@@ -78,7 +81,7 @@ def _region(module: FileFacts, schedule: LoopEvent) -> Region | None:
     return next((loop for loop in loops if module.order.holds(loop, Action.SCHEDULE, Action.STEP)), None)
 
 
-def _scheduled(module: FileFacts, schedule: LoopEvent) -> Node | None:
+def _optimizer_of(module: FileFacts, schedule: LoopEvent) -> Node | None:
     """The optimizer that a scheduler is made for."""
     made = module.kinds.construction(schedule.subject)
     return argument(made, "optimizer", 0) if made is not None else None
@@ -86,7 +89,7 @@ def _scheduled(module: FileFacts, schedule: LoopEvent) -> Node | None:
 
 def _is_its_own(module: FileFacts, step: LoopEvent, schedule: LoopEvent) -> bool:
     """Whether a step is certainly of the optimizer of a scheduler: by its name, or as no other one steps in this class or function."""
-    scheduled = _scheduled(module, schedule)
+    scheduled = _optimizer_of(module, schedule)
     if scheduled is not None and dotted(scheduled) == dotted(step.subject):
         return True
     tree, scope = module.tree, module.tree.home(schedule.call)
@@ -96,20 +99,49 @@ def _is_its_own(module: FileFacts, step: LoopEvent, schedule: LoopEvent) -> bool
     return {dotted(event.subject) for event in steps} <= {dotted(step.subject)}
 
 
-def _steps(module: FileFacts, event: LoopEvent, schedule: LoopEvent) -> bool:
-    """Whether an event may step the optimizer of a scheduler."""
-    if event.action is not Action.STEP:
-        return False
-    scheduled = _scheduled(module, schedule)
-    if scheduled is None or dotted(scheduled) is None or dotted(event.subject) is None or event.via:
-        return True
-    return dotted(scheduled) == dotted(event.subject) or not (
-        module.kinds.is_optimizer(scheduled) and dotted(scheduled) in _stepped(module)
+def _scheduled(module: FileFacts, schedule: LoopEvent, stepped: set[str | None]) -> str | None:
+    """The name of a scheduler's optimizer, if steps of others are known to be none of it."""
+    scheduled = _optimizer_of(module, schedule)
+    name = dotted(scheduled) if scheduled is not None else None
+    return (
+        name if scheduled is not None and module.kinds.is_optimizer(scheduled) and name in stepped else None
     )
 
 
-def _stepped(module: FileFacts) -> set[str | None]:
-    return {dotted(event.subject) for event in module.order.events(Action.STEP)}
+class _Steps:
+    """The steps of the optimizers of a file, and which come first on its paths."""
+
+    def __init__(self, module: FileFacts) -> None:
+        self.subjects = {dotted(event.subject) for event in module.order.events(Action.STEP)}
+        self._on: dict[ExecutionPath, dict[str | None, int]] = {}
+
+    def first(self, path: ExecutionPath, subject: str | None) -> tuple[int, int]:
+        """Where on a path is the first event that is unknown, and the first that may step this optimizer, or any; else its end."""
+        if path not in self._on:
+            self._on[path] = _firsts(path)
+        on = self._on[path]
+        step = (
+            min(on.get(_STEP, len(path)), on.get(subject, len(path)))
+            if subject is not None
+            else on.get(_ANY, len(path))
+        )
+        return on.get(_UNKNOWN, len(path)), step
+
+
+_UNKNOWN, _ANY, _STEP = "unknown event", "any step", "step of an optimizer that has no name here"
+
+
+def _firsts(path: ExecutionPath) -> dict[str | None, int]:
+    """The index of the first event on a path of each kind, and of the first step of each optimizer."""
+    found: dict[str | None, int] = {}
+    for index, event in enumerate(path):
+        if event.action is Action.UNKNOWN:
+            found.setdefault(_UNKNOWN, index)
+        if event.action is Action.STEP:
+            found.setdefault(_ANY, index)
+            name = dotted(event.subject)
+            found.setdefault(_STEP if event.via or name is None else name, index)
+    return found
 
 
 def _is_sometimes(module: FileFacts, schedule: LoopEvent, step: LoopEvent, region: Region) -> bool:

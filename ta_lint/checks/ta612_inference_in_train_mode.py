@@ -50,7 +50,7 @@ def _is_read(module: FileFacts, evaluation: Evaluation) -> bool:
 
 def _is_trained_on(module: FileFacts, evaluation: Evaluation) -> bool:
     """Whether a backward pass goes through what the model puts out."""
-    return any(evaluation.call in module.gradients.path(loss) for loss in module.gradients.losses)
+    return evaluation.call in module.gradients.behind_losses
 
 
 def _set_to_train(module: FileFacts, evaluation: Evaluation) -> Suspicion | None:

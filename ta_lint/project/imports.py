@@ -2,7 +2,7 @@
 
 import builtins
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import wraps
 from hashlib import blake2b
@@ -242,26 +242,36 @@ class Imports:
         found = self.target(importer, name).definition
         if found is None or found.attributes:
             return None
-        return self._ancestors_of(found.file, found.name, frozenset())
+        return self._ancestors_of((found.file, found.name), {})
 
-    def _ancestors_of(self, file: str, name: str, below: frozenset[tuple[str, str]]) -> frozenset[str] | None:
-        """The full names outside of the project that a class derives from; None if it is no class."""
+    def _ancestors_of(
+        self, place: tuple[str, str], known: dict[tuple[str, str], frozenset[str] | None]
+    ) -> frozenset[str] | None:
+        """The full names outside of the project that a class derives from, by its file and name; None if it is no class.
+
+        `known` are the answers of this question so far.
+        """
+        if place not in known:
+            known[place] = None  # as of a class that derives from itself
+            known[place] = self._trail.remembered(("ancestors", *place), lambda: self._above(place, known))
+        return known[place]
+
+    def _above(
+        self, place: tuple[str, str], known: dict[tuple[str, str], frozenset[str] | None]
+    ) -> frozenset[str] | None:
+        file, name = place
         bound = self.exports(file)
         if bound is None or name not in bound.classes or bound.target(name) != "":
             return None
         found: set[str] = set()
-        for base in bound.classes[name]:
-            found |= self._ancestors_by(file, base, {*below, (file, name)})
+        for written in bound.classes[name]:
+            base = self._base(file, written)
+            above = frozenset({base.outside or _UNSEEN})
+            if base.definition is not None:
+                named = self._ancestors_of((base.definition.file, base.definition.name), known)
+                above = named if named is not None else frozenset({_UNSEEN})
+            found |= above
         return frozenset(found)
-
-    def _ancestors_by(self, file: str, base: str, below: AbstractSet[tuple[str, str]]) -> frozenset[str]:
-        """As `_ancestors_of`, by a base class as it is written in a file."""
-        found = self._base(file, base)
-        if found.definition is None:
-            return frozenset({found.outside or _UNSEEN})
-        place = found.definition.file, found.definition.name
-        above = self._ancestors_of(*place, frozenset(below)) if place not in below else None
-        return above if above is not None else frozenset({_UNSEEN})
 
     def _base(self, file: str, base: str) -> Target:
         """What a base class means as it is written in a file."""
@@ -282,17 +292,22 @@ class Imports:
     def may_have(self, importer: str, name: str, member: str) -> bool:
         """Whether an imported class, or one that it derives from, may have an attribute, or a method such as `def step`."""
         found = self.target(importer, name).definition
-        return found is not None and self._may_have(found.file, found.name, member, _REEXPORTS_DEEP)
+        level = {(found.file, found.name)} if found is not None else set()
+        seen = set(level)
+        for _ in range(_REEXPORTS_DEEP):
+            if any(member in self._around.attributes(file) for file, _ in level):
+                return True
+            level = {place for file, name in level for place in self._bases(file, name)} - seen
+            seen |= level
+        return bool(level)  # of bases that far up, nothing is known
 
-    def _may_have(self, file: str, name: str, member: str, depth: int) -> bool:
-        if depth == 0 or member in self._around.attributes(file):
-            return True
+    def _bases(self, file: str, name: str) -> Iterator[tuple[str, str]]:
+        """The file and name of each base of a class that the project defines."""
         bound = self.exports(file)
         for base in bound.classes.get(name, ()) if bound is not None else ():
             above = self._base(file, base).definition
-            if above is not None and self._may_have(above.file, above.name, member, depth - 1):
-                return True
-        return False
+            if above is not None:
+                yield above.file, above.name
 
     @_on_behalf
     def is_function(self, importer: str, name: str) -> bool:
@@ -304,9 +319,11 @@ class Imports:
     @_on_behalf
     def starred(self, importer: str, modules: tuple[str, ...], name: str) -> str | None:
         """The full name of what a file has by `from module import *` of one of these modules, if the project has the module."""
-        for module in reversed(modules):
-            if not self._is_ours(importer, module):
-                continue
+        ours = self._trail.remembered(
+            ("ours", importer, modules),
+            lambda: [module for module in reversed(modules) if self._is_ours(importer, module)],
+        )
+        for module in ours:
             found = self.target(importer, full := _member(module, name))
             is_there = found.definition is not None and bool(found.definition.name)
             if is_there or found.outside is not None:

@@ -277,6 +277,12 @@ class Tree:
             raise KeyError(node)
         return other
 
+    def interval(self, node: Node) -> tuple[int, int]:
+        """The numbers, in its own tree, of a node and of the last node below it."""
+        tree = self._tree_of(node)
+        number = tree.number[id(node)]
+        return number, tree._last[number]
+
     def among(self, numbers: Sequence[int], node: Node) -> list[Any]:
         """The nodes with these ascending numbers that are `node`, which is in this very tree, or below it."""
         first = self.number[id(node)]
@@ -358,12 +364,12 @@ class Tree:
 
     def top(self, node: Node) -> Any:
         """The top-level statement that contains a node below the root."""
-        child = node
-        for above in self.ancestors(node):
-            if type(above) is cst.Module:
-                break
-            child = above
-        return child
+        tree = self._tree_of(node)
+        return tree.nodes[tree._tops[bisect_right(tree._tops, tree.number[id(node)]) - 1]]
+
+    @cached_property
+    def _tops(self) -> list[int]:
+        return list(self._below_the_root())
 
     def enclosing(self, node: Node, *kinds: type[NodeT]) -> NodeT | None:
         """The nearest node of these exact types strictly above `node`."""
@@ -382,10 +388,19 @@ class Tree:
         """The statement that contains `node`: a small statement, or the compound one with `node` in its header."""
         if type(node) in _STATEMENTS:
             return node
-        for above in self.ancestors(node):
-            if type(above) in _STATEMENTS:
-                return above
-        return self.root
+        number = self.number.get(id(node))
+        if number is None and (other := self.elsewhere(node)) is not None:
+            return other.statement(node)
+        return self._statements.at(number or 0) or self.root
+
+    @cached_property
+    def _statements(self) -> "_Regions":
+        kinds = [kind for kind in self._of_type if kind in _STATEMENTS]
+        return _Regions(
+            (number, self._last[number], self.nodes[number])
+            for kind in kinds
+            for number in self._of_type[kind]
+        )
 
     def apart(self, first: Node, second: Node) -> bool:
         """Whether two nodes are in branches of a condition that exclude each other."""
@@ -456,16 +471,52 @@ class Tree:
 
         The iterable and the `else` of a loop run once and are not in the loop.
         """
+        tree = self._tree_of(node) if id(node) not in self.number else self
         found: list[cst.For | cst.While] = []
-        child = node
-        above: Any
-        for above in self.ancestors(node):
-            if type(above) in _WITH_BODIES:
-                break
-            if type(above) in LOOPS and (child is above.body or child is getattr(above, "test", None)):
-                found.append(above)
-            child = above
+        around = tree._passes.at(tree.number[id(node)])
+        while type(around) in LOOPS:
+            found.append(around)
+            around = tree._passes.at(tree.number[id(around)])
         return found
+
+    @cached_property
+    def _passes(self) -> "_Regions":
+        """What runs again in each pass of a loop, and the functions and classes in which that ends."""
+        regions = [(*self.interval(loop.body), loop) for loop in self.all(*LOOPS)]
+        regions += [(*self.interval(loop.test), loop) for loop in self.all(cst.While)]
+        for owner in self.all(*FUNCTIONS, cst.ClassDef):
+            first, last = self.interval(owner)
+            regions.append((first + 1, last, owner))
+        return _Regions(regions)
+
+    def is_left(self, loop: cst.For | cst.While, kind: type[cst.Break | cst.Continue]) -> bool:
+        """Whether a pass of a loop may end early by a `break`, or by a `continue`."""
+        tree = self._tree_of(loop)
+        return id(loop) in tree._left[kind]
+
+    @cached_property
+    def _left(self) -> dict[type[Node], set[int]]:
+        return {
+            kind: {id(loop) for leave in self.all(kind) for loop in self.loops(leave)[:1]}
+            for kind in (cst.Break, cst.Continue)
+        }
+
+    def alternative(self, number: int) -> Any:
+        """The innermost condition whose `else` holds the node with this number, in its function; None if there is none."""
+        around = self._alternatives.at(number)
+        return around if type(around) not in (cst.FunctionDef, cst.ClassDef) else None
+
+    @cached_property
+    def _alternatives(self) -> "_Regions":
+        regions = [
+            (*self.interval(choice.orelse), choice)
+            for choice in self.all(cst.If, cst.IfExp)
+            if choice.orelse is not None
+        ]
+        for owner in self.all(cst.FunctionDef, cst.ClassDef):
+            first, last = self.interval(owner)
+            regions.append((first + 1, last, owner))
+        return _Regions(regions)
 
 
 def _flattened(statement: Node) -> Iterator[Node]:

@@ -170,6 +170,7 @@ class GradientFlow:
         self._calls_in_loop = calls_in_loop
         self.settled: dict[Question, Gradient] = {}
         self._going_back: dict[cst.For, bool] = {}
+        self._paths: dict[LossValue, list[Node]] = {}
 
     @cached_property
     def losses(self) -> list[LossValue]:
@@ -205,9 +206,16 @@ class GradientFlow:
 
     def path(self, loss: LossValue) -> list[Node]:
         """The expressions that a loss is computed from and that a gradient may flow through."""
-        walk = _Walk(self, traces=True)
-        walk.of(loss.value)
-        return sorted(walk.passed, key=self._tree.order)
+        if loss not in self._paths:
+            walk = _Walk(self, traces=True)
+            walk.of(loss.value)
+            self._paths[loss] = sorted(walk.passed, key=self._tree.order)
+        return self._paths[loss]
+
+    @cached_property
+    def behind_losses(self) -> set[Node]:
+        """The expressions that any of the losses is computed from and that a gradient may flow through."""
+        return {node for loss in self.losses for node in self.path(loss)}
 
     @cached_property
     def writes(self) -> dict[str, list[Write]]:

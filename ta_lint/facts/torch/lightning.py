@@ -1,5 +1,6 @@
 """Lightning: which classes are its modules and callbacks, with which hooks, and who runs their optimization."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,19 +101,19 @@ class Lightning:
 
     def lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef] | None:
         """A class and its bases in this project; None if one of its bases is out of sight."""
-        found: list[cst.ClassDef] = []
-        pending: list[cst.ClassDef] = [klass]
+        found: dict[cst.ClassDef, None] = {}
+        pending = deque([klass])
         while pending:
-            current = pending.pop(0)
+            current = pending.popleft()
             if current in found:
                 continue
-            found.append(current)
+            found[current] = None
             for base in self._classes.bases(current):
                 if isinstance(base, cst.ClassDef):
                     pending.append(base)
                 elif base is None or not _NEUTRAL.fullmatch(base):
                     return None
-        return found
+        return list(found)
 
     def automatic(self, klass: cst.ClassDef) -> bool | None:
         """Whether Lightning itself runs the backward pass and the optimizer of a module; None if that is not certain."""

@@ -1,22 +1,37 @@
 """Calls of the project's functions: which function a call runs, where a function is called, and with which arguments."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import libcst as cst
 
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.questions import Questions
 from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self, is_name
 
 # If this file defines methods, a variable by one of these names is taken for the object that has them.
 _OWNERS = ("trainer", "agent")
+_SELVES = ("self", "cls")
+
+
+class _CallsByName(NamedTuple):
+    """The calls of a file by one name."""
+
+    of_self: dict[cst.ClassDef, list[cst.Call]]
+    """On `self`, by the family of the class."""
+    of_objects: dict[cst.ClassDef, list[cst.Call]]
+    """On objects, by their class."""
+    open: dict[cst.Call, Node]
+    """On objects, with these, whose class nobody has asked for, or is not known for good."""
+    others: list[cst.Call]
+    """Those that may run a method of any class."""
 
 
 class Calls:
     """Queries about calls of functions and methods that this file defines, or another one of the project.
 
-    `construction` returns the call that made an expression's value (`facts.kinds`), and `is_constructing` tells whether that
-    is being asked, when an answer may be cut short.
+    `construction` returns the call that made an expression's value (`facts.kinds`); it is one of the `questions`.
     """
 
     def __init__(
@@ -25,16 +40,19 @@ class Calls:
         names: Names,
         classes: Classes,
         construction: Callable[[Node], cst.Call | None],
-        is_constructing: Callable[[], bool],
+        questions: Questions,
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._construction = construction
-        self._is_constructing = is_constructing
+        self._questions = questions
+        self._by_name: dict[tuple[cst.Module, str], _CallsByName] = {}
+        self._methods: dict[
+            tuple[cst.Module, str], dict[cst.ClassDef, list[cst.FunctionDef]]
+        ] = {}  # by family
         self._callees: dict[cst.Call, cst.FunctionDef | None] = {}
         self._functions: dict[cst.Module, dict[str, list[cst.FunctionDef]]] = {}  # of each file, by name
-        self._following: set[cst.Param] = set()
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
         self._possible: dict[cst.FunctionDef, list[Node]] = {}
         self._calls_of: dict[cst.Module, dict[str, list[cst.Call]]] = {}  # of each file, by name
@@ -68,19 +86,23 @@ class Calls:
 
         They are in its file and in those that import it. The sites of `__init__` are the calls of its class.
         """
-        if function not in self._sites:
-            self._sites[function] = []  # the receiver may be returned by this very function
+        if function in self._sites:
+            return self._sites[function]
+        question = ("sites", id(function))
+        if not self._questions.open(question):  # the receiver may be returned by this very function
+            return []
+        try:
             name, owner = function.name.value, self._tree.home(function)
-            called = self._calls_by_name(function, name)
-            found = [call for call in called if self.runs(call, function)]
+            found = [call for file in self._callers(function, name) for call in self._running(file, function)]
             if name == "__init__" and isinstance(owner, cst.ClassDef):
-                made = self._calls_by_name(function, owner.name.value)
+                files = self._callers(function, owner.name.value)
+                made = [call for file in files for call in self._named(file, owner.name.value)]
                 found += [call for call in made if self._classes.local(call.func) is owner]
-            if self._following:  # the class of what a parameter is given is not known meanwhile
-                del self._sites[function]
-                return found
+        finally:
+            self._questions.close(question)
+        if self._questions.hold:
             self._sites[function] = found
-        return self._sites[function]
+        return found
 
     def possible_sites(self, function: cst.FunctionDef) -> list[Node]:
         """The places that may run a function, though that is not certain: calls of a method of its name by an object of unknown
@@ -138,13 +160,57 @@ class Calls:
         above = self._tree.parent[function]
         return above if isinstance(above, cst.Call) and above.func is function else None
 
-    def _calls_by_name(self, function: cst.FunctionDef, name: str) -> list[cst.Call]:
-        """The calls by this name in the file that defines a function, in this file, and in those that import it or its class."""
+    def _callers(self, function: cst.FunctionDef, name: str) -> list[cst.Module]:
+        """The file that defines a function, this file, and those that import it or its class."""
         owner = self._tree.home(function)
         exported = owner if isinstance(owner, cst.ClassDef) else function
         importers = self._names.importers(exported, name) if self._tree.is_at_top(exported) else []
-        files = dict.fromkeys([self._tree.root_of(function), self._tree.root, *importers])
-        return [call for file in files for call in self._named(file, name)]
+        return [*dict.fromkeys([self._tree.root_of(function), self._tree.root, *importers])]
+
+    def _running(self, file: cst.Module, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of a file that may run a function, in source order: only those are looked at whose receiver may have it."""
+        name, owner = function.name.value, self._tree.home(function)
+        if not isinstance(owner, cst.ClassDef) or file is not self._tree.root_of(function):
+            return [call for call in self._named(file, name) if self.runs(call, function)]
+        named = self._grouped(file, name)
+        for call, receiver in [*named.open.items()]:
+            klass = self._class_of(receiver)
+            if self._questions.hold and named.open.pop(call, None) is not None and klass is not None:
+                named.of_objects.setdefault(klass, []).append(call)
+        may = [
+            *named.others,
+            *named.of_self.get(self._classes.family(owner), ()),
+            *named.of_objects.get(owner, ()),
+            *named.open,
+        ]
+        return [call for call in sorted(may, key=self._tree.order) if self.runs(call, function)]
+
+    def _grouped(self, file: cst.Module, name: str) -> "_CallsByName":
+        """The calls of a file by a name, by what they are called on."""
+        key = file, name
+        if key not in self._by_name:
+            found = self._by_name[key] = _CallsByName({}, {}, {}, [])
+            for call in self._named(file, name):
+                receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+                if receiver is None or self._names.defined_elsewhere(call.func) is not None:
+                    found.others.append(call)
+                elif not isinstance(receiver, cst.Name) or receiver.value not in (*_SELVES, *_OWNERS):
+                    found.open[call] = receiver
+                elif receiver.value in _OWNERS:
+                    found.others.append(call)
+                elif (klass := self._tree.enclosing(call, cst.ClassDef)) is not None:
+                    found.of_self.setdefault(self._classes.family(klass), []).append(call)
+        return self._by_name[key]
+
+    def _methods_of(self, klass: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
+        """The methods of this name in the file of a class that are of its family."""
+        key = root, _ = self._tree.root_of(klass), name
+        if key not in self._methods:
+            found = self._methods[key] = {}
+            for function in self.functions(name, root):
+                if isinstance(owner := self._tree.home(function), cst.ClassDef):
+                    found.setdefault(self._classes.family(owner), []).append(function)
+        return self._methods[key].get(self._classes.family(klass), [])
 
     def _named(self, file: cst.Module, name: str) -> list[cst.Call]:
         """The calls of a file by the last name of what is called."""
@@ -157,11 +223,12 @@ class Calls:
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of the project that a call runs; None if it is unknown or ambiguous."""
-        if self._following or self._is_constructing():
-            return self._callee(call)
-        if call not in self._callees:
-            self._callees[call] = self._callee(call)
-        return self._callees[call]
+        if call in self._callees:
+            return self._callees[call]
+        found = self._callee(call)
+        if self._questions.hold:
+            self._callees[call] = found
+        return found
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         found = [
@@ -173,7 +240,7 @@ class Calls:
 
     def _class_of(self, receiver: Node) -> cst.ClassDef | None:
         """The class of the project that an object is an instance of."""
-        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+        if isinstance(receiver, cst.Name) and receiver.value in _SELVES:
             return self._tree.enclosing(receiver, cst.ClassDef)
         made = self._construction(receiver)
         if made is None:
@@ -187,13 +254,13 @@ class Calls:
 
     def class_given(self, param: cst.Param) -> cst.ClassDef | None:
         """The one class of the project that all known calls give a parameter an object of."""
-        if param in self._following:
+        question = ("class", id(param))
+        if not self._questions.open(question):
             return None
-        self._following.add(param)
         try:
             made = [self._construction(value) for value in self.given(param) or ()]
         finally:
-            self._following.discard(param)
+            self._questions.close(question)
         found = {self._classes.local(call.func) if call is not None else None for call in made}
         return found.pop() if len(found) == 1 else None
 
@@ -211,7 +278,7 @@ class Calls:
         if call.func.attr.value != function.name.value:
             return False
         receiver = call.func.value
-        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+        if isinstance(receiver, cst.Name) and receiver.value in _SELVES:
             klass = self._tree.enclosing(call, cst.ClassDef)
             return klass is not None and self._classes.related(klass, owner)
         if isinstance(receiver, cst.Name) and receiver.value in _OWNERS:
@@ -237,7 +304,7 @@ class Calls:
         if not named or self._names.qualified(attribute.value) is not None:
             return []
         receiver = attribute.value
-        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+        if isinstance(receiver, cst.Name) and receiver.value in _SELVES:
             klass = self._tree.enclosing(attribute, cst.ClassDef)
         else:
             made = self._construction(receiver)
@@ -246,7 +313,8 @@ class Calls:
                 return []
         if klass is None:
             return named
-        owners = ((function, self._tree.home(function)) for function in named)
+        alike = self._methods_of(klass, attribute.attr.value) if self._tree.root_of(klass) is root else named
+        owners = ((function, self._tree.home(function)) for function in alike)
         own = [
             function
             for function, owner in owners

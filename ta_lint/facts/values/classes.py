@@ -56,8 +56,12 @@ class Classes:
         self._names = names
         self._attributes: dict[cst.ClassDef, dict[str, list[Node]]] = {}
         self._annotations: dict[cst.ClassDef, dict[str, list[cst.Annotation]]] = {}
+        self._above_here: dict[cst.ClassDef, list[cst.ClassDef]] = {}
+        self._derived: dict[str, dict[cst.ClassDef, bool]] = {}  # by the ancestor
+        self._families: dict[cst.ClassDef, cst.ClassDef] = {}
         self._bases: dict[cst.ClassDef, list[str | cst.ClassDef | None]] = {}
         self._lineages: dict[cst.ClassDef, list[cst.ClassDef | None]] = {}
+        self._attributes_by_family: dict[str, dict[cst.ClassDef | None, list[cst.Attribute]]] = {}
         self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
         self._assignments: dict[cst.ClassDef, list[tuple[str, cst.Assign | cst.AnnAssign]]] = {}
 
@@ -114,20 +118,29 @@ class Classes:
 
         Known subclasses count: any class of `torch.nn` for `torch.nn.Module`, `Adam` for `Optimizer`.
         """
-        seen: set[cst.ClassDef] = set()
-        pending = [klass]
+        known = self._derived.setdefault(ancestor, {})
+        pending = [] if klass in known else [klass]
         while pending:
-            current = pending.pop()
-            if current in seen:
+            current = pending[-1]
+            new = [base for base in self._bases_here(current) if base not in known]
+            if current not in known and new:
+                known[current] = False  # a class does not derive from itself
+                pending += new
                 continue
-            seen.add(current)
-            for base in self._written_bases(current):
-                here = self._here(base)
-                if here is not None:
-                    pending.append(here)
-                elif self._derives_elsewhere(base, ancestor):
-                    return True
-        return False
+            pending.pop()
+            known[current] = any(known[base] for base in self._bases_here(current)) or any(
+                self._derives_elsewhere(base, ancestor)
+                for base in self._written_bases(current)
+                if self._here(base) is None
+            )
+        return known[klass]
+
+    def _bases_here(self, klass: cst.ClassDef) -> list[cst.ClassDef]:
+        """The bases of a class that its own file defines."""
+        if klass not in self._above_here:
+            found = map(self._here, self._written_bases(klass))
+            self._above_here[klass] = [base for base in found if base is not None]
+        return self._above_here[klass]
 
     def is_subclass(self, node: Node, ancestor: str) -> bool:
         """Whether a name certainly stands for a class of this project that derives from the class with this qualified name."""
@@ -157,16 +170,34 @@ class Classes:
             return ancestor in self._lineage(klass)
         pending, seen = [klass], {klass}
         while pending:
-            for base in self._written_bases(pending.pop()):
-                here = self._here(base)
-                if here is not None and here not in seen:
-                    pending.append(here)
-                    seen.add(here)
-        return ancestor in seen
+            new = [base for base in self._bases_here(pending.pop()) if base not in seen]
+            if ancestor in new:
+                return True
+            pending += new
+            seen.update(new)
+        return False
 
     def related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
         """Whether two classes of this project are the same, or one derives from the other."""
         return one is other or self.inherits(one, other) or self.inherits(other, one)
+
+    def family(self, klass: cst.ClassDef) -> cst.ClassDef:
+        """One class for all of its file that bases connect, so that only those of one family are `related`."""
+        if klass not in self._families:
+            beside: dict[cst.ClassDef, list[cst.ClassDef]] = {}
+            for one in self._tree.within(self._tree.root_of(klass), cst.ClassDef):
+                beside.setdefault(one, [])
+                for base in self._bases_here(one):
+                    beside[one].append(base)
+                    beside.setdefault(base, []).append(one)
+            for one in beside:
+                pending = [] if one in self._families else [one]
+                while pending:
+                    current = pending.pop()
+                    if current not in self._families:
+                        self._families[current] = one
+                        pending += beside[current]
+        return self._families[klass]
 
     def is_whole(self, klass: cst.ClassDef) -> bool:
         """Whether all bases of a class are in this project, apart from known ones such as `torch.nn.Module`."""
@@ -267,17 +298,17 @@ class Classes:
         return self._lineages[klass]
 
     def _found_lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
-        found: list[cst.ClassDef | None] = []
+        found: dict[cst.ClassDef | None, None] = {}
         pending: list[cst.ClassDef | None] = [klass]
         while pending:
-            current = pending.pop(0)
+            current = pending.pop()
             if current in found:
                 continue
-            found.append(current)
+            found[current] = None
             if current is not None:
                 above = [base for base in self.bases(current) if base not in _BLANK_BASES]
-                pending[:0] = [base if isinstance(base, cst.ClassDef) else None for base in above]
-        return found
+                pending += [base if isinstance(base, cst.ClassDef) else None for base in reversed(above)]
+        return list(found)
 
     def attribute(self, klass: cst.ClassDef, name: str) -> list[Node]:
         """All values assigned to `self.<name>` in a class, in source order.
@@ -340,6 +371,24 @@ class Classes:
             for attribute in self._attributes_by_name.get(name, [])
             if not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
         ]
+
+    def attributes_of(self, klass: cst.ClassDef, name: str) -> list[cst.Attribute]:
+        """The uses of an attribute of this name in this file, without those of `self` in classes of other families."""
+        if self._tree.root_of(klass) is not self._tree.root:
+            return self._attributes_by_name.get(name, [])
+        by_family = self._by_family(name)
+        found = [*by_family.get(None, ()), *by_family.get(self.family(klass), ())]
+        return sorted(found, key=self._tree.order)
+
+    def _by_family(self, name: str) -> dict[cst.ClassDef | None, list[cst.Attribute]]:
+        """The uses of an attribute of this name by the family whose `self` has it; under None those of other objects."""
+        if name not in self._attributes_by_family:
+            found = self._attributes_by_family[name] = {}
+            for attribute in self._attributes_by_name.get(name, ()):
+                of_self = attribute_of_self(attribute) is not None
+                around = self._tree.enclosing(attribute, cst.ClassDef) if of_self else None
+                found.setdefault(self.family(around) if around is not None else None, []).append(attribute)
+        return self._attributes_by_family[name]
 
     def mentions_elsewhere(self, klass: cst.ClassDef, name: str) -> list[cst.Attribute] | None:
         """The uses, without the places that bind it, of what may be an attribute of a class in the other files of the programs

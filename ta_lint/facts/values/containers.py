@@ -175,8 +175,8 @@ class Containers:
         )
 
     def _uses(self, container: Container) -> Iterator[Node]:
-        for attribute in self._tree.all(cst.Attribute):
-            if attribute.attr.value == container.name and self._may_be_of(attribute, container.klass):
+        for attribute in self._classes.attributes_of(container.klass, container.name):
+            if self._may_be_of(attribute, container.klass):
                 yield attribute
         local = container.statement.value
         function = self._tree.enclosing(container.statement, *FUNCTIONS)

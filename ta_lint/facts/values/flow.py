@@ -14,7 +14,7 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.entries import TAKES, Entries
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Binding, Names
-from ta_lint.facts.values.reaching import reaching
+from ta_lint.facts.values.reaching import Reaching
 from ta_lint.facts.values.value import Frame, Origin, Path, Value, joined
 from ta_lint.syntax.tree import (
     FUNCTIONS,
@@ -75,6 +75,9 @@ class ValueFlow:
         self._meets: set[_Question] = set()  # what is asked for while it is being answered
         self._budget = 0
         self._changes: dict[str, bool] = {}
+        self._attributes: dict[
+            tuple[cst.ClassDef, str, cst.FunctionDef], tuple[dict[Node, Node], Reaching]
+        ] = {}  # what a function assigns to an attribute
 
     def of(self, node: Node, path: Path = (), frame: Frame | None = None) -> Value:
         """The value of an expression, or of the part of it to which a path leads, in a call of its function or in any."""
@@ -267,11 +270,15 @@ class ValueFlow:
     def _written(self, variable: Node, path: Path, frame: Frame | None) -> tuple[Value, bool]:
         """What code puts into the entry of a variable to which a path leads, and whether that is all it can be."""
         puts = [put for put in self.entries.into(variable) if put.meets(path)]
-        exact = [put for put in puts if put.is_exactly(path)]
+        exact = [put.node for put in puts if put.is_exactly(path)]
         replaced = False
-        if exact and all(self._tree.home(put.node) is self._tree.home(variable) for put in exact):
-            standing, passes = reaching(self._tree, [put.node for put in exact], variable)
-            puts = [put for put in puts if put not in exact or put.node in standing]
+        if exact and all(self._tree.home(node) is self._tree.home(variable) for node in exact):
+            standing = Reaching(self._tree, exact).at(variable)
+            if standing is None:
+                return _itself(variable, path, frame), True
+            nodes, passes = standing
+            gone = {id(node) for node in exact} - {id(node) for node in nodes}
+            puts = [put for put in puts if id(put.node) not in gone or not put.is_exactly(path)]
             replaced = not passes
         return joined(self._of(put.value, put.rest(path), frame) for put in puts), replaced
 
@@ -309,19 +316,26 @@ class ValueFlow:
         if not values and (method := self._classes.property(klass, name)) is not None:
             return self.returned(method, path)
         if use is not None:
-            values = self._standing(values, use)
+            values = self._standing(klass, name, values, use)
         return joined(self._of_statement(value, name, path, frame) for value in values)
 
-    def _standing(self, values: list[Node], use: Node) -> list[Node]:
+    def _standing(self, klass: cst.ClassDef, name: str, values: list[Node], use: Node) -> list[Node]:
         """The assignments to an attribute that may stand at a use: those of its own function that reach it, and of others."""
         tree, home = self._tree, self._tree.home(use)
         if not isinstance(home, cst.FunctionDef):
             return values
-        own = {value: tree.statement(value) for value in values if tree.home(value) is home}
+        key = (klass, name, home)
+        if key not in self._attributes:
+            own = {value: tree.statement(value) for value in values if tree.home(value) is home}
+            self._attributes[key] = own, Reaching(tree, list(own.values()))
+        own, writes = self._attributes[key]
         if not own:
             return values
-        standing, passes = reaching(tree, list(own.values()), use)
-        found = [value for value, statement in own.items() if statement in standing]
+        standing = writes.at(use)
+        if standing is None:
+            return []
+        nodes, passes = standing
+        found = [value for value, statement in own.items() if statement in nodes]
         others = [value for value in values if value not in own]
         if not passes:  # `__init__` has run before
             others = [value for value in others if not self._is_of_init(value)]

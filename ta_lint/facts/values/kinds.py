@@ -12,6 +12,7 @@ from ta_lint.facts.values import vocabulary
 from ta_lint.facts.values.calls import Calls
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Binding, Names
+from ta_lint.facts.values.questions import Questions
 from ta_lint.facts.values.vocabulary import Kind
 from ta_lint.syntax.tree import (
     Node,
@@ -54,19 +55,26 @@ class Kinds:
         self._classes = classes
         # A weak reference avoids a cycle, so that the file's tree is freed without the garbage collector.
         kinds: Kinds = proxy(self)
-        self.calls = Calls(
-            tree, names, classes, lambda node: kinds.construction(node), lambda: bool(kinds._constructing)
-        )
+        self._questions = Questions()
+        self.calls = Calls(tree, names, classes, lambda node: kinds.construction(node), self._questions)
         self._kinds: dict[Node, Kind | None] = {}
-        self._choosing: set[Node] = set()
-        self._constructing: set[Node] = set()
+        self._constructions: dict[
+            int, tuple[Node, cst.Call | None]
+        ] = {}  # by `id`, with the node that has it
 
     def kind(self, node: Node) -> Kind | None:
         """The kind of an expression's value."""
-        if node not in self._kinds:
-            self._kinds[node] = None  # stops at `model = model.to(device)`
-            self._kinds[node] = self._inferred(node) or self._declared(node) or self._tested(node)
-        return self._kinds[node]
+        if node in self._kinds:
+            return self._kinds[node]
+        question = ("kind", id(node))
+        if not self._questions.open(question):  # stops at `model = model.to(device)`
+            return None
+        try:
+            found = self._inferred(node) or self._declared(node) or self._tested(node)
+        finally:
+            self._questions.close(question)
+        self._kinds[node] = found
+        return found
 
     def _inferred(self, node: Node) -> Kind | None:
         origin = self.origin(node)
@@ -134,9 +142,9 @@ class Kinds:
 
     def _chosen(self, constructor: Node) -> Kind | None:
         """The kind that a variable builds, whichever of several classes it is: `SGD if plain else AdamW`, or by branches."""
-        if not isinstance(constructor, cst.Name) or constructor in self._choosing:
+        question = ("chosen", id(constructor))
+        if not isinstance(constructor, cst.Name) or not self._questions.open(question):
             return None
-        self._choosing.add(constructor)
         try:
             values = self._alternatives(constructor)
             classes = [
@@ -150,7 +158,7 @@ class Kinds:
             }
             return kinds.pop() if len(kinds) == 1 else None
         finally:
-            self._choosing.discard(constructor)
+            self._questions.close(question)
 
     def _common(self, values: list[Node]) -> Kind | None:
         """The kind that all values share, `None` aside."""
@@ -324,21 +332,29 @@ class Kinds:
         Looks through calls that return or wrap their input: `.to(device)` of a module, `deepcopy`, `torch.compile`,
         `DataParallel`.
         """
-        call = self._moved_from(self.origin(node))
-        passed: list[Node] = []
+        if id(node) in self._constructions:
+            return self._constructions[id(node)][1]
+        passed: list[tuple[str, int]] = []
         try:
-            for _ in range(_DEPTH):
-                if not isinstance(call, cst.Call) or call in self._constructing:
-                    return None
-                self._constructing.add(call)  # stops at `node = node.next()`
-                passed.append(call)
-                inner = self.handed_on(call) or self.calls.returned(call)
-                if inner is None:
-                    return call
-                call = self._moved_from(self.origin(inner))
-            return None
+            found = self._made(node, passed)
         finally:
-            self._constructing.difference_update(passed)
+            self._questions.close(*passed)
+        if self._questions.hold:
+            self._constructions[id(node)] = node, found
+        return found
+
+    def _made(self, node: Node, passed: list[tuple[str, int]]) -> cst.Call | None:
+        call = self._moved_from(self.origin(node))
+        for _ in range(_DEPTH):
+            question = ("made", id(call))
+            if not isinstance(call, cst.Call) or not self._questions.open(question):
+                return None  # stops at `node = node.next()`
+            passed.append(question)
+            inner = self.handed_on(call) or self.calls.returned(call)
+            if inner is None:
+                return call
+            call = self._moved_from(self.origin(inner))
+        return None
 
     def _moved_from(self, node: Node) -> Node:
         """The value of a module before it is conditionally rebound to itself: `if cuda: model = model.cuda()`."""
@@ -486,13 +502,13 @@ class Kinds:
 
     def _returned(self, call: cst.Call) -> Node | None:
         """What a function of the project returns, unless that is being asked already: `first, rest = rest.split()`."""
-        if call in self._constructing:
+        question = ("made", id(call))
+        if not self._questions.open(question):
             return None
-        self._constructing.add(call)
         try:
             return self.calls.returned(call)
         finally:
-            self._constructing.discard(call)
+            self._questions.close(question)
 
     def _declared(self, node: Node) -> Kind | None:
         """The kind from the annotation of a variable or attribute."""
@@ -576,17 +592,14 @@ class Kinds:
             return self._path_of_one(node)
         binding = self._names.definition(node)
         value = binding.value if binding is not None and binding.how == "assign" else None
-        other = (
-            isinstance(value, (cst.Name, cst.Attribute, cst.IfExp, cst.Call))
-            and value not in self._constructing
-        )
-        if value is None or not other:
+        question = ("made", id(value))
+        other = isinstance(value, (cst.Name, cst.Attribute, cst.IfExp, cst.Call))
+        if value is None or not other or not self._questions.open(question):
             return node.value
-        self._constructing.add(value)
         try:
             return self._path_of_one(value) or node.value
         finally:
-            self._constructing.discard(value)
+            self._questions.close(question)
 
     def _path_of_one(self, node: Node) -> str | None:
         """The path of the one object that an expression stands for, whether its model is wrapped or not."""

@@ -90,13 +90,22 @@ class Layers:
 
     def has_state(self, klass: cst.ClassDef) -> bool:
         """Whether a class is a module that creates stateful layers or parameters, or inherits from one."""
-        if not self._classes.derives(klass, "torch.nn.Module"):
-            return False
-        for base in self._classes.bases(klass):
-            if isinstance(base, cst.ClassDef) and base is not klass and self.has_state(base):
+        pending, seen = [klass], {klass}
+        while pending:
+            current = pending.pop()
+            if not self._classes.derives(current, "torch.nn.Module"):
+                continue
+            bases = self._classes.bases(current)
+            if any(isinstance(base, str) and _STATEFUL.fullmatch(base) for base in bases):
                 return True
-            if isinstance(base, str) and _STATEFUL.fullmatch(base):
+            if self._makes_state(current):
                 return True
+            new = [base for base in bases if isinstance(base, cst.ClassDef) and base not in seen]
+            pending += new
+            seen.update(new)
+        return False
+
+    def _makes_state(self, klass: cst.ClassDef) -> bool:
         return any(
             self.made(call) is not None or _registers(call)
             for call in self._tree.within(klass, cst.Call)

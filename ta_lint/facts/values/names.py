@@ -1,6 +1,7 @@
 """What a name refers to: scopes, the statements that bind it, and its qualified name."""
 
 import builtins
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,7 +11,7 @@ from typing import Literal, Protocol, cast
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts.values.reaching import reaching
+from ta_lint.facts.values.reaching import MOST, Reaching
 from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, dotted
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
@@ -46,6 +47,47 @@ class Binding:
     value: cst.BaseExpression | None = None
     qualified: str | None = None
     written: str | None = None
+
+
+class _Variable:
+    """The bindings of a name in the scope that owns it, in source order, prepared for questions about many uses."""
+
+    def __init__(self, tree: Tree, bindings: list[Binding]) -> None:
+        self.bindings = bindings
+        self.written = [binding for binding in bindings if binding.how != "param"]
+        self.numbers = [tree.interval(binding.node)[0] for binding in bindings]
+        self.homes = {tree.home(binding.node) for binding in self.written}
+        self.seen: dict[int, int] = {}
+        """The place of the last binding that the `else` of a condition, by its number, may see of those before the condition."""
+        self._begins = [_begins(tree, binding) for binding in bindings]
+        for place in range(len(bindings) - 2, -1, -1):
+            self._begins[place] = min(self._begins[place], self._begins[place + 1])
+        self._tree = tree
+
+    @cached_property
+    def walruses(self) -> list[int]:
+        """The places of the bindings by `:=`."""
+        return [place for place, one in enumerate(self.bindings) if isinstance(one.node, cst.NamedExpr)]
+
+    @cached_property
+    def reaching(self) -> Reaching:
+        return Reaching(self._tree, [binding.node for binding in self.written])
+
+    def before(self, number: int) -> int:
+        """How many bindings may take effect before the node with a number, and none after these."""
+        return bisect_left(self._begins, number)
+
+    def inside(self, interval: tuple[int, int]) -> range:
+        """The places of the bindings in a subtree."""
+        return range(bisect_left(self.numbers, interval[0]), bisect_right(self.numbers, interval[1]))
+
+
+def _begins(tree: Tree, binding: Binding) -> int:
+    """The number of the first node that a binding may take effect before."""
+    if binding.how == "param":
+        return -2
+    is_in_header = isinstance(binding.node, (cst.For, cst.CompFor, cst.WithItem))
+    return tree.interval(tree.statement(binding.node) if is_in_header else binding.node)[0]
 
 
 class Links(Protocol):
@@ -100,6 +142,7 @@ class Names:
         self._visible: dict[int, dict[str, list[Binding]]] = {}
         self._mentions: dict[Binding, list[cst.Name]] = {}
         self._definitions: dict[cst.Name, Binding | None] = {}
+        self._variables: dict[Binding, _Variable] = {}
         self._starred: list[str] = []
         self.imported: set[str] = set()
         """The qualified name of everything this file imports."""
@@ -355,11 +398,17 @@ class Names:
         if len(found) < 2:
             return found[0] if found else None
         if name not in self._definitions:
-            self._definitions[name] = self._reaching(found, name)
+            self._definitions[name] = self._reaching(self._variable(found), name)
         return self._definitions[name]
 
+    def _variable(self, bindings: list[Binding]) -> _Variable:
+        first = bindings[0]
+        if first not in self._variables:
+            self._variables[first] = _Variable(self._tree, bindings)
+        return self._variables[first]
+
     def reaching(self, name: cst.Name) -> list[Binding]:
-        """All bindings that may reach a use of a name; empty if none is known.
+        """All bindings that may reach a use of a name; empty if none is known, or if they are too many to tell.
 
         In a function that does not bind the name, each binding may.
         """
@@ -370,44 +419,96 @@ class Names:
             return found
         if (only := self.definition(name)) is not None:
             return [only]
-        home = self._tree.home(name)
-        written = [binding for binding in found if binding.how != "param"]
-        if any(self._tree.home(binding.node) is not home for binding in written):
-            return found
-        standing, passes = reaching(self._tree, [binding.node for binding in written], name)
+        variable = self._variable(found)
+        if variable.homes - {self._tree.home(name)}:
+            return found if len(found) <= MOST else []
+        standing = variable.reaching.at(name)
+        if standing is None:
+            return []
+        nodes, passes = standing
         params = [binding for binding in found if binding.how == "param" and passes]
-        return [*params, *(binding for binding in written if binding.node in standing)]
+        reaching = {id(node) for node in nodes}
+        return [*params, *(binding for binding in variable.written if id(binding.node) in reaching)]
 
-    def _reaching(self, found: list[Binding], name: cst.Name) -> Binding | None:
+    def _reaching(self, variable: _Variable, name: cst.Name) -> Binding | None:
         tree = self._tree
-        home = tree.home(name)
-        homes = {tree.home(binding.node) for binding in found if binding.how != "param"}
-        if homes - {home}:
+        if variable.homes - {tree.home(name)}:
             return None
         use = tree.statement(name)
-        earlier = [binding for binding in found if self._takes_effect_before(binding, use, name)]
-        later = [binding for binding in found if binding not in earlier]
-        if not earlier or any(_is_walrus_in(use, binding, tree) for binding in later):
+        if self._is_bound_later_in(use, variable, name):
             return None
-        loops = tree.loops(name)
-        while len(earlier) > 1 and self._is_in_other_branch(earlier[-1], name, loops):
-            later.append(earlier.pop())
-        last = earlier[-1]
-        if last.how == "augment" or not self._dominates(last, name):
+        place = self._last_before(variable, use, name)
+        last = variable.bindings[place] if place >= 0 else None
+        if last is None or last.how == "augment" or not self._dominates(last, name):
             return None
-        for loop in loops:
+        for loop in tree.loops(name):
             if last.how != "param" and tree.contains(loop, last.node):
                 break
-            if any(loop in tree.loops(binding.node) for binding in later):
+            again = [loop.body, loop.test] if isinstance(loop, cst.While) else [loop.body]
+            if any(variable.inside(tree.interval(part)) for part in again):  # it comes round
                 return None
         return last
 
-    def _is_in_other_branch(self, binding: Binding, name: cst.Name, loops: list[cst.For | cst.While]) -> bool:
-        """Whether a binding is in a branch that excludes the one of a use, and no loop around the use contains both."""
-        tree = self._tree
-        if binding.how == "param" or not tree.apart(binding.node, name):
+    def _is_bound_later_in(self, use: Node, variable: _Variable, name: cst.Name) -> bool:
+        """Whether a walrus in the statement that uses a name binds it after that use."""
+        if not variable.walruses:
             return False
-        return not any(tree.contains(loop, binding.node) for loop in loops)
+        first, last = self._tree.interval(use)
+        start = bisect_left(variable.walruses, first, key=variable.numbers.__getitem__)
+        for place in variable.walruses[start:]:
+            binding = variable.bindings[place]
+            if variable.numbers[place] > last:
+                break
+            if self._tree.statement(binding.node) is use and not self._takes_effect_before(
+                binding, use, name
+            ):
+                return True
+        return False
+
+    def _last_before(self, variable: _Variable, use: Node, name: cst.Name) -> int:
+        """The place of the last binding that takes effect before a use, and not in a branch that excludes it; -1 for none.
+
+        Branches do not exclude each other if a loop around the use contains both.
+        """
+        number = self._tree.number.get(id(name), -1)
+        place = variable.before(number) - 1
+        while place >= 0:
+            binding = variable.bindings[place]
+            if not self._takes_effect_before(binding, use, name):
+                place -= 1
+                continue
+            seen = self._seen(variable, place, number) if binding.how != "param" else place
+            if seen == place:
+                break
+            place = seen
+        return place
+
+    def _seen(self, variable: _Variable, place: int, number: int) -> int:
+        """The place of the last of these bindings, up to a place, that is not in a branch which excludes the node with a number."""
+        tree, numbers = self._tree, variable.numbers
+        passed: list[int] = []
+        asked = variable.before(number) - 1 == place
+        choice = tree.alternative(number)
+        while choice is not None and place >= 0:
+            first, last = tree.interval(choice.body)
+            if numbers[place] > last:
+                break
+            if numbers[place] >= first:
+                if tree.loops(choice):
+                    break
+                place = bisect_left(numbers, first) - 1
+            above = tree.number[id(choice)]
+            if place < 0 or numbers[place] >= above:
+                break
+            if above not in variable.seen:
+                passed.append(above)
+            elif (seen := variable.seen[above]) <= place:
+                place = seen
+                break
+            choice = tree.alternative(above)
+        if asked:  # all bindings before: the answer holds for each use there
+            variable.seen.update(dict.fromkeys(passed, place))
+        return place
 
     def _takes_effect_before(self, binding: Binding, use: Node, name: cst.Name) -> bool:
         if binding.how == "param":

@@ -429,14 +429,19 @@ class Parameters:
 
     def _made_by(self, klass: cst.ClassDef) -> list[cst.Call]:
         """The calls that a class's constructor, or else that of its base in this file, certainly runs."""
-        constructor = self._classes.method(klass, "__init__")
-        if constructor is None or not self._classes.derives(klass, "torch.nn.Module"):
-            return []
-        found = self._certain(constructor.body)
-        owner = self._tree.home(constructor)
-        for base in self._classes.bases(owner) if isinstance(owner, cst.ClassDef) else []:
-            if isinstance(base, cst.ClassDef) and base is not klass:
-                found += self._made_by(base)
+        found: list[cst.Call] = []
+        pending, seen = [klass], {klass}
+        while pending:
+            current = pending.pop(0)
+            constructor = self._classes.method(current, "__init__")
+            if constructor is None or not self._classes.derives(current, "torch.nn.Module"):
+                continue
+            found += self._certain(constructor.body)
+            owner = self._tree.home(constructor)
+            bases = self._classes.bases(owner) if isinstance(owner, cst.ClassDef) else []
+            new = [base for base in bases if isinstance(base, cst.ClassDef) and base not in seen]
+            pending[:0] = new
+            seen.update(new)
         return found
 
     def _certain(self, region: Node) -> list[cst.Call]:

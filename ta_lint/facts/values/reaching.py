@@ -1,161 +1,236 @@
-"""Which of several writes of a variable may reach a use of it: branches join, and a loop brings round what it writes later."""
+"""Which of several writes of a variable may reach a use of it: branches join, and a loop brings round what it writes later.
 
+The writes are sorted, so those inside a statement are an interval of them, and statements without any are never looked at.
+"""
+
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import libcst as cst
 
 from ta_lint.syntax.tree import BLOCKS, LOOPS, Node, Tree
 
-_Standing = tuple[list[Node], bool]
-"""The writes that may stand at a point, and whether a way leads there that passes none of them."""
+MOST = 24
+"""Of more writes than these that may reach one use, nobody can tell what the variable is."""
 
 _LEAVES = (cst.Return, cst.Raise, cst.Break, cst.Continue)
 _HOMES = (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.Module)
 
 
-def reaching(tree: Tree, writes: Sequence[Node], use: Node) -> _Standing:
-    """The writes, all of them in the function of `use`, that may reach it.
+class Standing(NamedTuple):
+    """What stands at a point of a function."""
 
-    The way to `use` is gone back statement by statement, up to what is certainly written. What stands at the end of a pass of
-    a loop may stand after the loop, and come round to its head; with a `break` or `continue`, all that the loop writes may.
-    """
-    found: list[Node] = []
-    child = tree.statement(use)
-    if isinstance(child, cst.While):  # its test runs after each pass
-        found += _round(tree, child, writes)
-    for above in list(tree.ancestors(child)):
-        if isinstance(above, _HOMES) and not isinstance(above, cst.Module):
-            break
-        standing, passes = _before(tree, above, child, writes)
-        found += standing
-        if not passes:
-            return _once(found), False
-        child = above
-    return _once(found), True
+    writes: frozenset[int]
+    """The places, among the writes, of those that may stand there."""
+    passes: bool
+    """Whether a way leads there that passes none of them."""
 
 
-def _once(found: list[Node]) -> list[Node]:
-    return list({id(write): write for write in found}.values())
+class _TooMany(Exception):
+    """More than `MOST` writes may reach a use."""
 
 
-def _inside(tree: Tree, node: Node | None, writes: Sequence[Node]) -> list[Node]:
-    return [write for write in writes if node is not None and tree.contains(node, write)]
+class Reaching:
+    """The writes of one variable, all of them in one function of a tree."""
 
+    def __init__(self, tree: Tree, writes: Sequence[Node]) -> None:
+        self._tree = tree
+        placed = sorted((tree.interval(write)[0], place) for place, write in enumerate(writes))
+        self._numbers = [number for number, _ in placed]
+        self._writes = [writes[place] for _, place in placed]
+        self._before: dict[
+            Node, Standing | None
+        ] = {}  # what stands where a statement begins; None for too many
+        self._found: set[int] = set()
 
-def _before(tree: Tree, above: Node, child: Node, writes: Sequence[Node]) -> _Standing:
-    """What stands at the start of `child`, of what runs in `above` before it."""
-    if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
-        return _sequence(tree, above.body[: list(above.body).index(child)], writes)
-    if isinstance(above, LOOPS) and child is above.body:
-        target: list[Node] = [write for write in writes if write is above]
-        return (target, False) if target else (_round(tree, above, writes), True)
-    if isinstance(above, LOOPS) and child is above.orelse:
-        return _passed(tree, above, writes), True
-    if isinstance(above, cst.If):
-        tested = _inside(tree, above.test, writes)
-        return tested, not tested
-    if isinstance(above, cst.With):
-        entered = [write for item in above.items for write in _inside(tree, item, writes)]
-        return entered, not entered
-    if isinstance(above, cst.Try):
-        return _inside(tree, above, writes) if child is not above.body else [], True
-    if isinstance(above, (cst.ExceptHandler, cst.MatchCase)):
-        bound = [write for write in _inside(tree, above, writes) if not tree.contains(above.body, write)]
-        return bound, not bound
-    return [], True
+    def at(self, use: Node) -> tuple[list[Node], bool] | None:
+        """The writes that may reach a use in their function, and whether none of them may; None if they are too many.
 
+        The way to `use` is gone back statement by statement, up to what is certainly written. What stands at the end of a pass
+        of a loop may stand after the loop, and come round to its head; with a `break` or `continue`, all that it writes may.
+        """
+        statement = self._tree.statement(use)
+        standing = self._at_start(statement)
+        if standing is None:
+            return None
+        found = set(standing.writes)
+        if isinstance(statement, cst.While):  # its test runs after each pass
+            try:
+                found |= self._collected(statement)
+            except _TooMany:
+                return None
+        return [self._writes[place] for place in sorted(found)], standing.passes
 
-def _sequence(tree: Tree, statements: Sequence[Node], writes: Sequence[Node]) -> _Standing:
-    found: list[Node] = []
-    for statement in reversed(statements):
-        standing, passes = _after(tree, statement, writes)
-        found += standing
-        if not passes:
-            return found, False
-    return found, True
+    def _collected(self, loop: cst.While) -> set[int]:
+        self._found = set()
+        self._round(loop)
+        return self._found
 
+    def _at_start(self, statement: Node) -> Standing | None:
+        """What stands where a statement begins. What is above it is asked only if a way leads there, and remembered."""
+        ways: list[tuple[Node, set[int]]] = []
+        standing: Standing | None = Standing(frozenset(), True)
+        child = statement
+        for above in self._tree.ancestors(statement):
+            if isinstance(above, _HOMES) and not isinstance(above, cst.Module):
+                break
+            if child in self._before:
+                standing = self._before[child]
+                break
+            self._found = set()
+            try:
+                passes = self._stands_before(above, child)
+            except _TooMany:
+                standing = self._before[child] = None
+                break
+            ways.append((child, self._found))
+            if not passes:
+                standing = Standing(frozenset(), False)
+                break
+            child = above
+        for child, found in reversed(ways):
+            if standing is not None:
+                writes = standing.writes | found
+                standing = Standing(writes, standing.passes) if len(writes) <= MOST else None
+            self._before[child] = standing
+        return standing
 
-def _after(tree: Tree, statement: Node, writes: Sequence[Node]) -> _Standing:
-    """What stands after a statement, of what it writes."""
-    inside = _inside(tree, statement, writes)
-    if not inside:
-        return [], not isinstance(statement, _LEAVES)
-    if isinstance(statement, (cst.SimpleStatementLine, *BLOCKS)):
-        return _sequence(tree, statement.body, inside)
-    if isinstance(statement, cst.If):
-        return _chosen(tree, statement, inside)
-    if isinstance(statement, cst.Else):
-        return _block(tree, statement.body, inside)
-    if isinstance(statement, cst.With):
-        found, passes = _block(tree, statement.body, inside)
-        entered = [write for item in statement.items for write in _inside(tree, item, inside)]
-        return ([*found, *entered], False) if passes and entered else (found, passes)
-    if isinstance(statement, cst.Try):
-        return _tried(tree, statement, inside)
-    if isinstance(statement, LOOPS):
-        return _looped(tree, statement, inside)
-    if isinstance(statement, cst.Match):
-        return inside, True
-    surely = statement in inside or not any(isinstance(write, cst.NamedExpr) for write in inside)
-    return inside[-1:] if surely else inside, not surely
+    def _inside(self, node: Node | None) -> range:
+        """The places of the writes at or below a node."""
+        if node is None:
+            return range(0)
+        first, last = self._tree.interval(node)
+        return range(bisect_left(self._numbers, first), bisect_right(self._numbers, last))
 
+    def _add(self, places: range | list[int]) -> bool:
+        """Add writes that may stand; returns whether there are any."""
+        self._found.update(places[: MOST + 1])
+        if len(self._found) > MOST:
+            raise _TooMany
+        return bool(places)
 
-def _block(tree: Tree, block: Node, writes: Sequence[Node]) -> _Standing:
-    """What stands after a block; nothing does, on no way, if it ends by leaving."""
-    last = block.body[-1] if isinstance(block, BLOCKS) and block.body else None
-    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) and last.body else last
-    return ([], False) if isinstance(small, _LEAVES) else _after(tree, block, writes)
+    def _stands_before(self, above: Node, child: Node) -> bool:
+        """Add what stands at the start of `child`, of what runs in `above` before it; returns whether a way passes it all."""
+        if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
+            places = self._inside(above)
+            end = bisect_left(self._numbers, self._tree.interval(child)[0], places.start, places.stop)
+            return self._sequence(above, range(places.start, end))
+        if isinstance(above, LOOPS) and child is above.body:
+            first = self._inside(above)
+            if first and self._writes[first.start] is above:
+                return not self._add(first[:1])
+            self._round(above)
+            return True
+        if isinstance(above, LOOPS) and child is above.orelse:
+            self._passed(above)
+            return True
+        if isinstance(above, cst.If):
+            return not self._add(self._inside(above.test))
+        if isinstance(above, cst.With):
+            entered = [self._add(self._inside(item)) for item in above.items]
+            return not any(entered)
+        if isinstance(above, cst.Try):
+            if child is not above.body:
+                self._add(self._inside(above))
+            return True
+        if isinstance(above, (cst.ExceptHandler, cst.MatchCase)):
+            return not self._add(self._head(above))
+        return True
 
+    def _head(self, node: Any) -> list[int]:
+        """The places of the writes in a statement outside of its blocks."""
+        blocks = [block for block in (node.body, getattr(node, "orelse", None)) if block is not None]
+        inner = [self._inside(block) for block in blocks]
+        return [place for place in self._inside(node) if not any(place in places for places in inner)]
 
-def _chosen(tree: Tree, statement: cst.If, writes: Sequence[Node]) -> _Standing:
-    found, passes = _block(tree, statement.body, writes)
-    found, other = list(found), statement.orelse
-    if other is None:
-        passes = True
-    else:
-        standing, around = (
-            _chosen(tree, other, writes) if isinstance(other, cst.If) else _block(tree, other.body, writes)
+    def _sequence(self, block: Any, places: range) -> bool:
+        """Add what stands after those statements of a block that have these writes; returns whether a way passes them all."""
+        statements = block.body
+        while places:
+            number = self._numbers[places[-1]]
+            place = bisect_right(statements, number, key=lambda one: self._tree.interval(one)[0]) - 1
+            statement = statements[place]
+            if not self._after(statement):
+                return False
+            first = bisect_left(self._numbers, self._tree.interval(statement)[0], places.start, places.stop)
+            places = range(places.start, first)
+        return True
+
+    def _after(self, statement: Node) -> bool:
+        """Add what stands after a statement, of what it writes; returns whether a way passes it."""
+        inside = self._inside(statement)
+        if not inside:
+            return not isinstance(statement, _LEAVES)
+        if isinstance(statement, (cst.SimpleStatementLine, *BLOCKS)):
+            leaves = statement.body and isinstance(statement.body[-1], _LEAVES)
+            return not leaves and self._sequence(statement, inside)
+        if isinstance(statement, cst.If):
+            return self._chosen(statement)
+        if isinstance(statement, cst.Else):
+            return self._block(statement.body)
+        if isinstance(statement, cst.With):
+            passes = self._block(statement.body)
+            entered = [self._add(self._inside(item)) for item in statement.items if passes]
+            return passes and not any(entered)
+        if isinstance(statement, cst.Try):
+            return self._tried(statement)
+        if isinstance(statement, LOOPS):
+            return self._looped(statement)
+        if isinstance(statement, cst.Match):
+            self._add(inside)
+            return True
+        surely = self._writes[inside[0]] is statement or not any(
+            isinstance(self._writes[place], cst.NamedExpr) for place in inside
         )
-        found += standing
-        passes = passes or around
-    tested = _inside(tree, statement.test, writes) if passes else []
-    return [*found, *tested], passes and not tested
+        self._add(inside[-1:] if surely else inside)
+        return not surely
 
+    def _block(self, block: Node) -> bool:
+        """Add what stands after a block; nothing does, on no way, if it ends by leaving."""
+        last = block.body[-1] if isinstance(block, BLOCKS) and block.body else None
+        small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) and last.body else last
+        return not isinstance(small, _LEAVES) and self._after(block)
 
-def _round(tree: Tree, loop: cst.For | cst.While, writes: Sequence[Node]) -> list[Node]:
-    """What stands where a pass of a loop ends and another may begin."""
-    inside = _inside(tree, loop.body, writes)
-    return inside if _ends_early(tree, loop, cst.Continue) else _block(tree, loop.body, inside)[0]
+    def _chosen(self, statement: cst.If) -> bool:
+        passed: list[cst.If] = []
+        other: cst.If | cst.Else | None = statement
+        while isinstance(other, cst.If):
+            passed.append(other)
+            other = other.orelse
+        passes = other is None or self._block(other.body)
+        for branch in reversed(passed):
+            passes = self._block(branch.body) or passes
+            if passes and self._add(self._inside(branch.test)):
+                passes = False
+        return passes
 
+    def _round(self, loop: cst.For | cst.While) -> None:
+        """Add what stands where a pass of a loop ends and another may begin."""
+        if self._tree.is_left(loop, cst.Continue):
+            self._add(self._inside(loop.body))
+        else:
+            self._block(loop.body)
 
-def _passed(tree: Tree, loop: cst.For | cst.While, writes: Sequence[Node]) -> list[Node]:
-    """What stands when a loop is through: what its head writes, and what the last pass leaves."""
-    outside = [part for part in (loop.body, loop.orelse) if part is not None]
-    head = [
-        write
-        for write in _inside(tree, loop, writes)
-        if not any(tree.contains(part, write) for part in outside)
-    ]
-    return [*head, *_round(tree, loop, writes)]
+    def _passed(self, loop: cst.For | cst.While) -> None:
+        """Add what stands when a loop is through: what its head writes, and what the last pass leaves."""
+        self._add(self._head(loop))
+        self._round(loop)
 
+    def _looped(self, loop: cst.For | cst.While) -> bool:
+        """Add what stands after a loop; its `else` runs unless a `break` ends it."""
+        if self._tree.is_left(loop, cst.Break):
+            self._add(self._inside(loop))
+            return True
+        passes = loop.orelse is None or self._after(loop.orelse)
+        if passes:
+            self._passed(loop)
+        return passes
 
-def _looped(tree: Tree, loop: cst.For | cst.While, writes: Sequence[Node]) -> _Standing:
-    """What stands after a loop; its `else` runs unless a `break` ends it."""
-    if _ends_early(tree, loop, cst.Break):
-        return list(writes), True
-    found, passes = _after(tree, loop.orelse, writes) if loop.orelse is not None else ([], True)
-    return ([*found, *_passed(tree, loop, writes)], True) if passes else (found, False)
-
-
-def _ends_early(tree: Tree, loop: cst.For | cst.While, kind: type[cst.Break] | type[cst.Continue]) -> bool:
-    return any(tree.loops(leave)[:1] == [loop] for leave in tree.within(loop.body, kind))
-
-
-def _tried(tree: Tree, statement: cst.Try, writes: Sequence[Node]) -> _Standing:
-    """All that a `try` writes may stand after it; a way around is that of a handler, or of the body."""
-    if statement.finalbody is not None:
-        standing, passes = _block(tree, statement.finalbody.body, writes)
-        if not passes:
-            return standing, False
-    ways = [statement.body, *(handler.body for handler in statement.handlers)]
-    return list(writes), any(_block(tree, way, writes)[1] for way in ways)
+    def _tried(self, statement: cst.Try) -> bool:
+        """Add what stands after a `try`, all that it writes; a way around is that of a handler, or of the body."""
+        if statement.finalbody is not None and not self._block(statement.finalbody.body):
+            return False
+        self._add(self._inside(statement))
+        ways = [statement.body, *(handler.body for handler in statement.handlers)]
+        return any(self._block(way) for way in ways)  # all writes are among them already

@@ -62,6 +62,8 @@ class Value:
 def joined(values: Iterable[Value]) -> Value:
     """The value that is one of several."""
     every = list(values)
+    if len(every) == 1:
+        return every[0]
     return Value(
         tuple(dict.fromkeys(origin for value in every for origin in value.origins)),
         tuple(dict.fromkeys(alias for value in every for alias in value.aliases)),

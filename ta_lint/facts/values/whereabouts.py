@@ -96,7 +96,9 @@ class Whereabouts:
         elsewhere = self._classes.mentions_elsewhere(klass, name)
         if elsewhere is None or not self._classes.is_whole(klass):
             raise _OutOfSight
-        here = [node for node in self._classes.mentions(name) if self._classes.may_be_of(node, klass)]
+        here = [
+            node for node in self._classes.attributes_of(klass, name) if self._classes.may_be_of(node, klass)
+        ]
         return [node for node in (*here, *elsewhere) if not self._is_bound_at(node)]
 
     def _may_be_imported(self, name: cst.Name) -> bool:

@@ -1,0 +1,44 @@
+"""D2, D9: the work of the linter grows with its input, and not much faster, whatever the source looks like."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from counted_work import exponents, lint, on_deep_stack, work
+from shapes import SHAPES, Shape, mixed
+
+STEEPEST = 1.2
+STEEPER = {"matches": 1.3, "training loops": 1.3}
+"""The shapes whose work still grows faster, each with what it may not exceed."""
+CALLS_OF_A_BYTE = 600
+"""The most for one byte at the sizes tried here; ta-lint makes two million calls in a second."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Checks are imported and tables read before anything is counted."""
+    folder = tmp_path_factory.mktemp("first")
+    for number, shape in enumerate(SHAPES):
+        on_deep_stack(partial(lint, shape.files(3), folder / str(number)))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_twice_the_source_takes_little_more_than_twice_the_work(shape: Shape, tmp_path: Path) -> None:
+    works = [work(shape.files(size * shape.start), tmp_path / str(size)) for size in (1, 2, 4)]
+    assert not [found for found in works[-1].findings if found.rule == "TA000"]
+    steepest = STEEPER.get(shape.name, STEEPEST)
+    assert max(exponents(works)) <= steepest, [each.calls for each in works]
+    assert works[-1].calls <= CALLS_OF_A_BYTE * works[-1].size
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mix_of_shapes_grows_no_faster_than_they_do(seed: int, tmp_path: Path) -> None:
+    works = [work(mixed(seed, 20 * size), tmp_path / str(size)) for size in (1, 2)]
+    assert max(exponents(works)) <= STEEPEST, [each.calls for each in works]
+
+
+def test_classes_that_derive_from_each_other_are_linted(tmp_path: Path) -> None:
+    """D2: a diamond above each class made the work double with each of forty classes."""
+    shape = next(shape for shape in SHAPES if shape.name == "classes in diamonds")
+    fewer, more = (work(shape.files(size), tmp_path / str(size)) for size in (20, 40))
+    assert more.calls < 3 * fewer.calls

@@ -1,0 +1,52 @@
+"""D9: no rule takes much of the work of linting real code; one that does asks its cheapest question too late."""
+
+import cProfile
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from counted_work import on_deep_stack
+
+from ta_lint import engine
+from ta_lint.checks import Check
+from ta_lint.core.config import Configs, Options
+from ta_lint.core.finding import Finding
+from ta_lint.file import File
+
+CORPORA = Path(__file__).parent.parent / "benchmarks" / "corpora"
+SAMPLE = {"transformers-5.23.0": 300, "timm-1.0.31": 40, "x-transformers-2.31.10": 4}
+"""The corpora, and which of their files are linted: one of so many."""
+MOST = 0.11
+"""What one rule may take of the calls of all; the first that asks for a fact pays for it."""
+FIRST = {"TA112": 0.16, "TA151": 0.15, "TA911": 0.16}
+"""Those that pay for the paths of all losses, for the names of the project, and for pyflakes."""
+
+
+@pytest.mark.skipif(not CORPORA.exists(), reason="needs the corpora of the benchmarks")
+def test_no_rule_takes_much_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+    run = engine._found
+
+    def counted(check: Check, *others: object) -> Iterator[Finding]:
+        profile = cProfile.Profile()
+        found = profile.runcall(lambda: list(run(check, *others)))  # type: ignore[arg-type]
+        calls[check.rule] += sum(entry.callcount for entry in profile.getstats())
+        return iter(found)
+
+    monkeypatch.setattr(engine, "_found", counted)
+    for name, step in SAMPLE.items():
+        files = sorted((CORPORA / name).resolve().rglob("*.py"))[::step]
+        on_deep_stack(partial(_lint, files, (CORPORA / name).resolve()))
+    total = calls.total()
+    assert total
+    assert {
+        rule: count / total for rule, count in calls.items() if count > FIRST.get(rule, MOST) * total
+    } == {}
+
+
+def _lint(files: list[Path], root: Path) -> None:
+    config = Configs(Options(select=["ALL"], isolated=True), root).root_config
+    for file in files:
+        engine.lint_file(File(file, str(file.relative_to(root)), config))
