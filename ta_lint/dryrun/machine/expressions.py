@@ -401,7 +401,7 @@ def _nested(
         return True
     generator = node.generators[index]
     found = elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
-    certain = isinstance(found, tuple) and found[1] is None and len(found[0]) <= UNROLLED * 4
+    certain = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
 
     def one(element: Value) -> Flow:
         nonlocal certain

@@ -58,7 +58,9 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
         if following is not None:
             args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
             return (), attempt(machine, following, args, node)
-    return (), Unknown(value.why if isinstance(value, Unknown) else "an element of what is not known")
+    if isinstance(value, Unknown):
+        return (), Unknown(value.why, value.type if value.type == "numbers" else None)
+    return (), Unknown("an element of what is not known")
 
 
 def exact(found: Elements | Stream) -> bool:

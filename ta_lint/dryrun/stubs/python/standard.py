@@ -124,6 +124,6 @@ def _integer(made: Call) -> Value:
     return Unknown("a number", "int")
 
 
-define(Known(3.141592653589793), "math.pi")
+define(Known(3.141592653589793), "math.pi", "torch.pi", "numpy.pi")
 
-define(Known(float("inf")), "math.inf")
+define(Known(float("inf")), "math.inf", "torch.inf", "numpy.inf")

@@ -307,7 +307,7 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
     if id(value) in done:
         return done[id(value)]
     if isinstance(value, Tensor):
-        done[id(value)] = Tensor(value.facts, made.place, value.cls)
+        done[id(value)] = Tensor(value.facts, value.made, value.cls)
     elif is_module(value):
         assert isinstance(value, Object)
         copied = done[id(value)] = Object(value.cls, made.place, {})

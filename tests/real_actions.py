@@ -1,4 +1,4 @@
-"""What a program really does: `python real.py SCRIPT` runs it under torch's own hooks and prints its actions as JSON.
+"""What a program really does: `python real_actions.py SCRIPT` runs it under torch's own hooks and prints its actions as JSON.
 
 An action is a list: its name, the line of the script that it happens in, and what is known of it.
 """
@@ -92,6 +92,14 @@ def main() -> None:
             "step", holds=sorted({name(one) for group in optimizer.param_groups for one in group["params"]})
         )
     )
+    copied: Any = nn.Parameter.__deepcopy__
+
+    def copy(parameter: nn.Parameter, memo: Any) -> Any:
+        made = copied(parameter, memo)
+        born.setdefault(id(made), name(parameter))
+        return made
+
+    setattr(nn.Parameter, "__deepcopy__", copy)  # noqa: B010 - its type is that of a tensor's
     before(torch.Tensor, "backward", lambda loss, *_, **__: note("backward", reaches=reached(loss)))
     before(optimizers.Optimizer, "zero_grad", lambda *_, **__: note("clear"))
     before(nn.Module, "zero_grad", lambda *_, **__: note("clear"))

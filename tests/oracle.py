@@ -17,7 +17,7 @@ from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import held_by
 from ta_lint.dryrun.values import Known, Object
 
-REAL = Path(__file__).with_name("real.py")
+REAL = Path(__file__).with_name("real_actions.py")
 ACTIONS = frozenset({"forward", "backward", "step", "clear", "train", "eval", "clip"})
 Name = tuple[int, str]
 
