@@ -45,7 +45,9 @@ def stripped(model: nn.Module, path: str) -> str:
         if part not in _INSIDE and not (part == "module" and type(owner).__name__ in _PARALLEL):
             kept.append(part)
         # not `getattr`, by which a module of the script may do anything
-        parts = {} if owner is None else vars(owner).get("_modules", {})  # one that TorchScript makes has none
+        parts = (
+            {} if owner is None else vars(owner).get("_modules", {})
+        )  # one that TorchScript makes has none
         owner = parts[part] if part in parts else None  # noqa: SIM401 - those of TorchScript have no `get`
     return ".".join(kept)
 

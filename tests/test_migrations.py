@@ -136,7 +136,7 @@ def recorded(folder: Path, **options: object) -> Run:
     with Snapshots(folder, **options):  # type: ignore[arg-type]
         for _ in range(16):
             optimizer.zero_grad()
-            model(torch.randn(6, 4)).square().mean().backward()
+            model(torch.randn(32, 4)).square().mean().backward()
             optimizer.step()
     return Run(folder)
 

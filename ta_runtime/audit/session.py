@@ -626,7 +626,9 @@ class Session:
         """Note which code of the user's took part in a step: the functions on the stack, and the classes of its modules."""
         classes = {type(call.module) for forward in step.forwards for call in forward.calls}
         for kind in classes:
-            code = getattr(getattr_static(kind, "forward", None), "__code__", None)  # of a script, to ask is to compile
+            code = getattr(
+                getattr_static(kind, "forward", None), "__code__", None
+            )  # of a script, to ask is to compile
             if code is not None and not is_library(code.co_filename):
                 step.scopes.add(Scope(code.co_filename, scope_of(code).name.rpartition(".")[0]))
         new = step.scopes - self._took_part.keys()
