@@ -16,7 +16,7 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import data, layers, modules, operations, training
+from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, training
 from ta_lint.events.event import Event
 from ta_lint.project.layout import Layout
 
@@ -33,6 +33,7 @@ _LIBRARIES = (
     programs,
     data,
     layers,
+    members,
     modules,
     operations,
     training,
