@@ -16,6 +16,7 @@ from ta_runtime.monitor.copies import Copies
 from ta_runtime.monitor.measured import Measured
 from ta_runtime.monitor.statistics import STATISTICS, PartialStatistics
 from ta_runtime.monitor.tally import StepMetrics
+from ta_runtime.probes.guard import OWN_WORK
 
 NEEDS = ("mean",)
 
@@ -174,6 +175,7 @@ def test_two_threads_that_run_the_model_at_once_do_not_mix_their_numbers() -> No
             for name, value in (("a", 1.0), ("b", 2.0))
             for what in ("min", "max")
         }
+    assert OWN_WORK.depth == 0, "else nothing that follows would be traced"
 
 
 def test_outputs_of_another_precision_than_autocast_has_are_measured() -> None:

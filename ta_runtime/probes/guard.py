@@ -1,6 +1,7 @@
 """The one fault barrier: what is ours cannot stop the run, and looks away from what is no part of it."""
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -17,12 +18,12 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class _Work:
+class _Work(threading.local):
     depth = 0
 
 
 OWN_WORK = _Work()
-"""How deep in it the process is: what is called of torch there is no part of the run, and in no trace of it."""
+"""How deep in it this thread is: what is called of torch there is no part of the run, and in no trace of it."""
 
 
 def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:

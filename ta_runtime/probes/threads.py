@@ -28,11 +28,11 @@ _steps_elsewhere = 0
 
 
 def begin() -> None:
-    """Somebody watches from here on: this thread, unless others watch another already."""
-    global _watching, _began
+    """Somebody watches from here on: this thread, unless others watch another already that still runs alone."""
+    global _watching, _began, _shares
     _watching += 1
-    if _watching == 1:
-        _began = _own.mark
+    if _watching == 1 or _shares or not _thread.is_alive():
+        _began, _shares = _own.mark, False
         _take()
 
 
@@ -46,8 +46,9 @@ def end() -> None:
 
 
 def is_watched() -> bool:
-    """Whether this is the thread that is watched."""
-    return _own.mark is _watched or _watched is None
+    """Whether this is the thread that is watched; once that has ended, it is the one that began."""
+    mark = _own.mark
+    return mark is _watched or _watched is None or (mark is _began and not _shares and not _thread.is_alive())
 
 
 def steps_here() -> bool:
