@@ -15,7 +15,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
+
+import ta_lint
 
 PASSED_OVER = " (as importlib._bootstrap)"
 """Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
@@ -43,7 +45,12 @@ def is_library(filename: str) -> bool:
 @lru_cache(maxsize=1)
 def _library_roots() -> tuple[str, ...]:
     torch = find_spec("torch")
-    roots = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), _OWN]
+    roots = [
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("platstdlib"),
+        _OWN,
+        str(Path(ta_lint.__file__).parent),
+    ]
     if torch is not None and torch.origin is not None:
         roots.append(str(Path(torch.origin).parent))
     return tuple(f"{root}{os.sep}" for root in roots)
@@ -77,10 +84,15 @@ def passes(error: BaseException) -> bool:
     if last is None:
         return False
     code = last.tb_frame.f_code
-    if code.co_code[last.tb_lasti] in _BETWEEN:
+    if not _is_empty(code) and code.co_code[last.tb_lasti] in _BETWEEN:
         return True
     # a class of the user's, raised where none of the user's code ran
     return not is_users(error) and _is_users_class(type(error))
+
+
+def _is_empty(code: CodeType) -> bool:
+    """Whether a code object only names a place in a traceback, as a module in C or Cython puts it there: it has no instruction."""
+    return not (code.co_consts or code.co_names or code.co_varnames)
 
 
 def is_users(error: BaseException) -> bool:

@@ -387,7 +387,7 @@ def test_an_audit_that_is_ended_in_the_middle_of_a_step_disturbs_nobody(tmp_path
 
 @pytest.mark.usefixtures("nothing_is_left")
 def test_an_audit_that_died_gives_back_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(own: Optimizers, *_: object) -> None:
         raise RuntimeError("of ours")
 
     with monkeypatch.context() as patching:

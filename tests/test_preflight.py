@@ -263,4 +263,4 @@ def test_a_healthy_program_has_no_finding_above_a_note(program: Path, tmp_path: 
 def test_a_bare_command_says_what_to_name() -> None:
     ran = commands.ta_runtime(Path(), "preflight")
     assert ran.returncode == 2
-    assert "name a script or module: `ta-runtime preflight SCRIPT`" in ran.stderr
+    assert ran.stderr.startswith("usage: ta-runtime preflight [options] SCRIPT")

@@ -103,7 +103,8 @@ def test_run_tells_findings_on_stderr_and_leaves_stdout_and_the_status_to_the_sc
     live, heading, *rest = ran.stderr.splitlines()
     assert live.startswith("ta-runtime: step 0: train.py:5: TA401 warning: ")
     assert heading.split() == ["rule", "line", "step", "times"]
-    assert rest[-1] == "ta-runtime: Found 1 warning in 1 file."
+    assert "ta-runtime: Found 1 warning in 1 file." in rest
+    assert rest[-1].startswith("ta-runtime: too few steps to judge TA102, ")
     assert [path.name for path in sorted(project.iterdir())] == [".git", "train.py"]
 
 
@@ -186,7 +187,7 @@ def test_the_scripts_own_exit_status_wins_and_fail_level_speaks_if_it_is_0(
         "sys.exit()": (1, ""),
         "sys.exit('no data')": (1, "no data\n"),
         "raise IndexError('beyond')": (1, raised),
-        "raise KeyboardInterrupt": (130, "KeyboardInterrupt\n"),
+        "raise KeyboardInterrupt": (-signal.SIGINT, "KeyboardInterrupt\n"),
     }
     for number, ending in enumerate(endings):
         (project / f"train{number}.py").write_text(ADAM + ending + "\n")
@@ -352,7 +353,7 @@ def test_ctrl_c_ends_the_run_with_its_report(project: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
         timer.cancel()
-    assert process.returncode == 130
+    assert process.returncode == -signal.SIGINT  # of which a shell makes 130
     assert "not seen: anything after step 3, in which the run was interrupted." in err
     assert rules((project / "ta.json").read_text()) == ["TA401"]
 
@@ -426,7 +427,7 @@ def test_on_a_terminal_lines_are_coloured_and_stay_clear_of_progress_bars(projec
     assert "TA401 \033[1;33mwarning\033[0m: " in colored
     assert re.search(r"[\r\n]ta-runtime: step 0: ", colored)
     assert "\033" not in re.sub(r"\033\[A", "", shown(NO_COLOR="1"))  # but for the bar's own movements
-    rows = colored[colored.index("rule") :].splitlines()
+    rows = colored[colored.index("rule") : colored.index("ta-runtime: Found")].splitlines()
     assert max(len(re.sub(r"\033\[[\d;]*m", "", row)) for row in rows) <= 60
 
 

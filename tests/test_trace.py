@@ -484,7 +484,7 @@ def test_under_torchrun_each_rank_writes_its_own_files_of_one_run(tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "name a script or module: `ta-runtime collect -o TRACE SCRIPT`"),
+        ((), "usage: ta-runtime collect -o TRACE [options] SCRIPT"),
         (("train.py",), "name a folder for the trace: `ta-runtime collect -o TRACE train.py`"),
         (("-o", "x", "none.py"), "none.py: no such file; to run a module, write -m before its name"),
         (

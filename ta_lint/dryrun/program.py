@@ -5,6 +5,8 @@ import builtins
 from collections.abc import Iterator
 from pathlib import Path
 
+from ta_lint.core.errors import Unreadable
+from ta_lint.core.reading import read
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
@@ -32,10 +34,9 @@ class Program:
         """Python's tree of a file, None if it cannot be read or is no Python."""
         if path not in self._trees:
             try:
-                with open(path, "rb") as file:  # noqa: PTH123 - it is called for each file
-                    text = file.read(LARGEST + 1)
+                text = read(path, LARGEST + 1)
                 self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
-            except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
 
