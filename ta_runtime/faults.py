@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
-import ta_lint
+from ta_lint.core import errors
 
 PASSED_OVER = " (as importlib._bootstrap)"
 """Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
@@ -49,7 +49,7 @@ def _library_roots() -> tuple[str, ...]:
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
         _OWN,
-        str(Path(ta_lint.__file__).parent),
+        str(Path(errors.__file__).parents[1]),
     ]
     if torch is not None and torch.origin is not None:
         roots.append(str(Path(torch.origin).parent))
