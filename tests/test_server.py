@@ -517,8 +517,10 @@ def test_what_makes_no_sense_does_not_end_it(own_editor: Editor) -> None:
     beyond = types.Range(types.Position(900, 0), types.Position(901, 7))
     assert own_editor.actions("train.py", beyond) == {}
     assert own_editor.hover("train.py", 900, 900) is None
-    for text in (BUGGY + "\x00\n", BUGGY + "x = '\ud800'\n", "# coding: nonsense\n" + BUGGY):
-        assert codes(own_editor.write("train.py", text))[-1] == "TA001"
+    for text in (BUGGY + "\x00\n", "# coding: nonsense\n" + BUGGY):
+        assert codes(own_editor.write("train.py", text)) == ["TA001"]
+    lone = BUGGY + "x = '\ud800'\n"  # cannot be encoded, and the rest is read on
+    assert codes(own_editor.write("train.py", lone)) == ["TA603", "TA001"]
     deep = BUGGY + "x = " + "(" * 3000 + "1" + ")" * 3000 + "\n"
     assert codes(own_editor.write("train.py", deep)) == ["TA001"]
     assert codes(own_editor.write("train.py", BUGGY + "x = " + "+".join("1" * 3000) + "\n")) == ["TA603"]

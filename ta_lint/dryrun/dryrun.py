@@ -1,7 +1,5 @@
 """One dry run of a script: what happens, in order."""
 
-from collections.abc import Iterable, Iterator
-
 from ta_lint.dryrun.machine import assigning, conditions, definitions, expressions, loops, statements
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
@@ -17,8 +15,6 @@ from ta_lint.dryrun.stubs.python import (
     standard,
 )
 from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, training
-from ta_lint.events.event import Event
-from ta_lint.project.layout import Layout
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
@@ -46,12 +42,3 @@ def dry_run(path: str) -> Machine:
     machine = Machine(Program(layout_of(path)))
     run_script(machine, path)
     return machine
-
-
-def dry_runs(paths: Iterable[str], root: str) -> Iterator[tuple[str, list[Event]]]:
-    """Run the files of one project, each file's code once; gives each file with what happens there."""
-    machine = Machine(Program(Layout(root)))
-    for path in paths:
-        machine.events = []
-        run_script(machine, path)
-        yield path, machine.events

@@ -19,6 +19,13 @@ class Call:
     kwargs: dict[str, Value] = field(default_factory=dict)
     loose: bool = False
     """Whether there may be more arguments, as `*args` and `**kwargs` were not known."""
+    function: str = ""
+    """The full name of the function that is called, whatever the program calls it."""
+
+    @property
+    def name(self) -> str:
+        """The last part of that, such as `softmax`."""
+        return self.function.rpartition(".")[2]
 
     @property
     def place(self) -> Place:

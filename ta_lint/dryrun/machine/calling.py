@@ -65,7 +65,7 @@ def call(
     if isinstance(function, Function):
         return _of_the_program(machine, function, args, kwargs, node, loose)
     if isinstance(function, Native):
-        return function.run(Call(machine, node, args, kwargs, loose))
+        return function.run(Call(machine, node, args, kwargs, loose, function.name))
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):

@@ -71,11 +71,7 @@ def _parse(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
     namespace = Object(NAMESPACE, made.place, dict(own.fields["arguments"].fields))
-    return (
-        tuple_of([namespace, list_of(())])
-        if getattr(getattr(made.node, "func", None), "attr", "") == "parse_known_args"
-        else namespace
-    )
+    return tuple_of([namespace, list_of(())]) if made.name == "parse_known_args" else namespace
 
 
 @method(PARSER, "add_argument_group", "add_mutually_exclusive_group")

@@ -200,7 +200,7 @@ def _dict_copy(made: Call) -> Value:
 
 @method(STRING, "join", "format", "lower", "upper", "strip", "replace", "split", "startswith", "endswith", "rstrip", "lstrip", "title", "rsplit", "partition", "rpartition", "encode", "removeprefix", "removesuffix")  # fmt: skip
 def _string(made: Call) -> Value:
-    own, name = made.args[0], getattr(getattr(made.node, "func", None), "attr", "")
+    own, name = made.args[0], made.name
     constants = [text for one in made.args[1:] if (text := _plain(one)) is not ...]
     if (
         isinstance(own, Known)

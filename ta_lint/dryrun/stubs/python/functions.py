@@ -130,7 +130,7 @@ def _extreme(made: Call) -> Value:
     constants = [one.value for one in values if isinstance(one, Known)]
     if len(constants) == len(values) and values and not made.kwargs:
         try:
-            return Known((max if "max" in str(made.node) else min)(constants))
+            return Known((max if made.name == "max" else min)(constants))
         except TypeError:
             return Unknown("it cannot be compared")
     return joined(values) if values else Unknown("nothing is there")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import attribute_of, method, new_class, stub, tuple_of
-from ta_lint.dryrun.stubs.torch.operations import any_operation, name_of, size_of
+from ta_lint.dryrun.stubs.torch.operations import any_operation, size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
     FACTS,
     NOTHING,
@@ -51,7 +51,7 @@ GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
 @method(GRADIENT, "zero_", "detach_")
 def _cleared(made: Call) -> Value:
     own = made.args[0]
-    if isinstance(own, Object) and name_of(made) == "zero_":
+    if isinstance(own, Object) and made.name == "zero_":
         made.emit("clear", own.fields.get("of"))
     return own
 
@@ -71,7 +71,7 @@ def _turned(made: Call) -> Value:
 
 @attribute_of(TENSOR, "ndim", "device", "dtype", "is_cuda", "is_leaf", "layout", "itemsize", "nbytes")
 def _kind(made: Call) -> Value:
-    name = getattr(made.node, "attr", "")
+    name = made.name
     own = made.args[0]
     if name == "ndim" and isinstance(own, Tensor) and own.facts.shape is not None:
         return Known(len(own.facts.shape))
@@ -188,7 +188,7 @@ def _put(made: Call) -> Value:
 
 @method(TENSOR, "__iter__", "unbind", "split", "chunk", "tensor_split")
 def _parts(made: Call) -> Value:
-    count = made.constant(1, "chunks", ...) if name_of(made) == "chunk" else ...
+    count = made.constant(1, "chunks", ...) if made.name == "chunk" else ...
     part = computed(made.machine, made.args[:1], made.place)
     if isinstance(count, int):
         return tuple_of([Tensor(part.facts, made.place) for _ in range(min(count, 8))])

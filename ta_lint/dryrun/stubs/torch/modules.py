@@ -9,7 +9,6 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute, item
-from ta_lint.dryrun.stubs.torch.operations import name_of
 from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
@@ -134,7 +133,7 @@ def _call(made: Call) -> Value:
 def _mode(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
-    wants = made.argument(1, "mode", True) if name_of(made) != "eval" else FALSE
+    wants = made.argument(1, "mode", True) if made.name != "eval" else FALSE
     made.emit({TRUE: "train", FALSE: "eval"}.get(wants, "mode"), own)  # type: ignore[call-overload]
     set_mode(made.machine, own, wants, made)
     return own
@@ -167,7 +166,7 @@ def _own(made: Call) -> Object:
 
 @method(MODULE, "parameters", "buffers")
 def _parameters(made: Call) -> Value:
-    if name_of(made) == "buffers":
+    if made.name == "buffers":
         return list_of((), Tensor())
     found = held(_own(made))
     return list_of(
@@ -190,7 +189,7 @@ def _named_parameters(made: Call) -> Value:
 
 @method(MODULE, "modules", "children", "named_modules", "named_children")
 def _modules(made: Call) -> Value:
-    own, name = _own(made), name_of(made)
+    own, name = _own(made), made.name
     pairs = list(modules(own)) if name.endswith("modules") else list(children(own))
     values = [tuple_of([Known(path), one]) if name.startswith("named") else one for path, one in pairs]
     return list_of(values, None if held(own).complete else Unknown("a module out of sight"))
@@ -238,7 +237,7 @@ STATE = new_class("torch.nn.modules.module.StateDict")
 
 @method(STATE, "items", "values", "keys", "__iter__", "copy")
 def _states(made: Call) -> Value:
-    name = name_of(made)
+    name = made.name
     value = Tensor()
     if name == "copy":
         return made.args[0]
@@ -336,14 +335,6 @@ def _handed_over(made: Call) -> Value:
 # -- containers --------------------------------------------------------------------------------------
 
 
-def _members(container: Object) -> list[Value]:
-    return [
-        value
-        for name, value in container.fields.items()
-        if isinstance(name, str) and (is_module(value) or isinstance(value, Tensor))
-    ]
-
-
 @method(CONTAINER, "__init__")
 def _fill(made: Call) -> Value:
     own = _own(made)
@@ -415,7 +406,7 @@ def _length(made: Call) -> Value:
 @method(CONTAINER, "append", "extend", "insert")
 def _append(made: Call) -> Value:
     own = _own(made)
-    if name_of(made) == "extend":
+    if made.name == "extend":
         items, rest = iteration.collected(made.machine, made.argument(1, "modules"), made.node)
     else:
         items, rest = (made.args[-1],), None
@@ -461,7 +452,7 @@ def _set_keyed(made: Call) -> Value:
 
 @method(KEYED, "items", "keys", "values", "__iter__")
 def _keyed_parts(made: Call) -> Value:
-    own, name = _own(made), name_of(made)
+    own, name = _own(made), made.name
     pairs = [
         (Known(key), value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")
     ]

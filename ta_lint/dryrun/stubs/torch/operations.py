@@ -68,12 +68,6 @@ def _named(names: str, effect: Any) -> None:
             stub(f"torch.{name}", f"torch.nn.functional.{name}")(effect)
 
 
-def name_of(made: Call) -> str:
-    """The name by which the function is called: `softmax` of `x.softmax(1)`."""
-    function = getattr(made.node, "func", None)
-    return getattr(function, "attr", getattr(function, "id", ""))
-
-
 def any_operation(made: Call) -> Value:
     """An operation of which nothing more is known: autograd goes through it."""
     if not any(True for _ in tensors_in(made.values())) and not any(
@@ -81,7 +75,7 @@ def any_operation(made: Call) -> Value:
     ):
         return computed(made.machine, (), made.place)
     result = computed(made.machine, made.values(), made.place)
-    name = name_of(made)
+    name = made.name
     if name in SCALES:
         dim = made.constant(1, "dim", None)
         first = _operand(made)
@@ -109,7 +103,7 @@ def read(made: Call) -> Value:
     own = _operand(made)
     if own is not None:
         made.emit("read", own)
-    name = name_of(made)
+    name = made.name
     return Unknown(
         "numbers of a tensor", "float" if name in ("item", "float") else "int" if name == "int" else "numbers"
     )
@@ -124,7 +118,7 @@ def in_steps(made: Call) -> Value:
 def pair(made: Call) -> Value:
     """Values with their indices; one tensor where no dimension is given, or two tensors are compared."""
     own = computed(made.machine, made.values(), made.place)
-    name = name_of(made)
+    name = made.name
     other = made.given(1, "other")
     if (
         name in ("max", "min", "median")
@@ -173,14 +167,14 @@ def fresh(made: Call) -> Value:
     requires = made.kwargs.get("requires_grad")
     wants = bool(requires.value) if isinstance(requires, Known) else None if requires is not None else False
     cuts: tuple[Cut, ...] = ()
-    if name_of(made) in ("tensor", "as_tensor", "new_tensor"):
+    if made.name in ("tensor", "as_tensor", "new_tensor"):
         roots = frozenset().union(*(roots_of(one) for one in tensors_in(made.args))) or NOTHING
         cuts = (Cut("detached", made.place, roots),) if roots else ()
     return Tensor(Facts(requires=wants, shape=_shape(made), cuts=cuts), made.place)
 
 
 def _shape(made: Call) -> tuple[Any, ...] | None:
-    name = name_of(made)
+    name = made.name
     if name.endswith("_like"):
         own = _operand(made)
         return own.facts.shape if own is not None else None
@@ -203,7 +197,7 @@ def in_place(made: Call) -> Value:
     own = made.args[0] if made.args else None
     if not isinstance(own, Tensor):
         return own if own is not None else NONE
-    name = name_of(made)
+    name = made.name
     made.emit("write", own, by=name)
     recording = made.machine.modes["recording"]
     if recording is False or own.takes_gradient:
@@ -218,7 +212,7 @@ def in_place(made: Call) -> Value:
 def number(made: Call) -> Value:
     """A number about the tensor."""
     own = _operand(made)
-    name = name_of(made)
+    name = made.name
     if own is not None and own.facts.shape is not None:
         shape = own.facts.shape
         if name in ("dim", "ndimension"):

@@ -18,7 +18,6 @@ from ta_lint.dryrun.machine.library import (
     stub,
 )
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.operations import name_of
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
@@ -152,7 +151,7 @@ def _zero_grad(made: Call) -> Value:
 @method(SCHEDULER, "state_dict", "load_state_dict")
 @method(SCALER, "state_dict", "load_state_dict")
 def _state(made: Call) -> Value:
-    saves = name_of(made) == "state_dict"
+    saves = made.name == "state_dict"
     made.emit("save" if saves else "load", made.args[0])
     return Object(_STATE, made.place, {"of": made.args[0]}) if saves else NONE
 
@@ -201,7 +200,7 @@ def _scale(made: Call) -> Value:
 
 @method(SCALER, "unscale_", "update", "step")
 def _scaler_acts(made: Call) -> Value:
-    name = name_of(made)
+    name = made.name
     if name == "update":
         made.emit("update", made.args[0])
         return NONE
@@ -337,7 +336,7 @@ AUTOCAST = new_class(
 
 @method(AUTOCAST, "__init__", "__enter__", "__exit__")
 def _autocast(made: Call) -> Value:
-    return made.args[0] if name_of(made) == "__enter__" else NONE
+    return made.args[0] if made.name == "__enter__" else NONE
 
 
 @method(AUTOCAST, "__call__")
