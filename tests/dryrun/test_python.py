@@ -75,6 +75,7 @@ PROGRAMS = {
     "an alias": "a = [1]\nb = a\nb.append(2)\nresult = a",
     "a method that is kept": "class A:\n    def __init__(self):\n        self.x = 3\n    def f(self):\n        return self.x\nm = A().f\nresult = m()",
     "vars": "class A:\n    def __init__(self):\n        self.x = 3\nresult = vars(A())['x']",
+    "wraps and caches": "from functools import lru_cache, wraps\ndef twice(f):\n    @wraps(f)\n    def g(*a):\n        return f(*a) * 2\n    return g\n@lru_cache(maxsize=None)\n@twice\ndef f(x):\n    return x + 1\nresult = f(3)",
     "the largest and the smallest": "result = [max(1, 2), min(1, 2), max([3, 1])]",
     "a function of Python under another name": "most = max\nresult = most(1, 2)",
     "__getattr__": "class A:\n    def __getattr__(self, name):\n        return name + '!'\nresult = A().lr",

@@ -1,6 +1,5 @@
 """The methods of lists, dictionaries and strings."""
 
-import ast
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -102,11 +101,7 @@ def _clear(made: Call) -> Value:
 @method(LIST, "copy", "sort", "reverse", "remove", "discard", "rotate")
 def _same(made: Call) -> Value:
     own = _items(made.args[0])
-    return (
-        list_of(own.items, own.rest)
-        if isinstance(made.node, ast.Call) and getattr(made.node.func, "attr", "") == "copy"
-        else NONE
-    )
+    return list_of(own.items, own.rest) if made.name == "copy" else NONE
 
 
 @method(LIST, "index", "count")

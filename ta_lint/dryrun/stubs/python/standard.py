@@ -1,7 +1,5 @@
 """The rest of the standard library that training code uses."""
 
-import ast
-
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.library import (
@@ -53,47 +51,45 @@ def _call_partial(made: Call) -> Value:
     )
 
 
-@stub(
-    "contextlib.contextmanager",
-    "contextlib.asynccontextmanager",
-    "functools.lru_cache",
-    "functools.cache",
-    "functools.wraps",
-    "abc.abstractmethod",
-    "typing.final",
-    "typing.overload",
-    "atexit.register",
-    "dataclasses.field",
-    "typing.cast",
-)
-def _itself(made: Call) -> Value:
-    """A decorator that keeps its function; with arguments of its own it makes one."""
-    name = getattr(made.node, "func", made.node)
-    if isinstance(name, ast.Call) or not made.args or not isinstance(made.args[-1], Function):
-        if "default" in made.kwargs:
-            return made.kwargs["default"]
-        if "default_factory" in made.kwargs:
-            return attempt(made.machine, made.kwargs["default_factory"], [], made.node)
-        return made.args[-1] if len(made.args) > 1 else find_itself()
-    return (
-        find_itself()
-        if isinstance(made.node, ast.Call)
-        and getattr(made.node.func, "attr", getattr(made.node.func, "id", "")) == "wraps"
-        else made.args[0]
-    )
-
-
-def find_itself() -> Value:
-    """The decorator that keeps its function."""
-    return _ITSELF
-
-
 @stub("ta_lint.keeps")
 def _keeps(made: Call) -> Value:
     return made.args[0] if made.args else NONE
 
 
-_ITSELF = find("ta_lint.keeps")
+_KEEPS = find("ta_lint.keeps")
+"""The decorator that leaves its function as it is."""
+
+
+@stub(
+    "contextlib.contextmanager",
+    "contextlib.asynccontextmanager",
+    "functools.lru_cache",
+    "functools.cache",
+    "abc.abstractmethod",
+    "typing.final",
+    "typing.overload",
+    "atexit.register",
+)
+def _itself(made: Call) -> Value:
+    """A decorator that keeps its function; with options it makes one that does."""
+    return made.args[0] if made.args and isinstance(made.args[0], Function) else _KEEPS
+
+
+@stub("functools.wraps")
+def _wraps(made: Call) -> Value:
+    return _KEEPS
+
+
+@stub("dataclasses.field")
+def _field(made: Call) -> Value:
+    if "default_factory" in made.kwargs:
+        return attempt(made.machine, made.kwargs["default_factory"], [], made.node)
+    return made.kwargs.get("default", Unknown("a field without a default"))
+
+
+@stub("typing.cast")
+def _cast(made: Call) -> Value:
+    return made.argument(1, "val")
 
 
 @stub("copy.deepcopy", "copy.copy")
