@@ -14,7 +14,6 @@ class Sight(StrEnum):
 
     LAYERS = "layers of the model are not registered"
     GRADIENTS = "the loss reaches no parameter"
-    UPDATES = "no weight changes"
 
 
 @dataclass(frozen=True, slots=True)
