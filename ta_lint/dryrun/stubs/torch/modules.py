@@ -123,7 +123,18 @@ def _call(made: Call) -> Value:
     own, machine = made.args[0], made.machine
     assert isinstance(own, Object)
     training = own.fields.get("training", TRUE)
-    made.emit("forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers)
+    event = made.emit(
+        "forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers
+    )
+    result = _output(own, made)
+    if isinstance(result, Tensor):
+        event.detail["output"] = result.facts
+    return result
+
+
+def _output(own: Object, made: Call) -> Value:
+    """What `forward` gives."""
+    machine = made.machine
     forward = own.fields.get("forward") or own.cls.find("forward")
     args = made.args if "forward" not in own.fields else made.args[1:]
     outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
