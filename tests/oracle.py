@@ -132,7 +132,7 @@ def _actions(result: Comparison, real: Real, truth: set[Key], happens: list[Happ
         before[other].append(one)
     called = _lines_called(machine)
     for key in sorted(truth):
-        ordered = all(one not in said or (one, key) in allowed for one in before[key])
+        ordered = all(one == key or one not in said or (one, key) in allowed for one in before[key])
         why = "" if key in said else "its function is not called" if key[1] not in called else "not seen there"
         result.count("actions", key in said and ordered, f"{key[0]} in line {key[1]}", why or "in another order")
     if not ended:
@@ -163,13 +163,27 @@ def _lines_called(machine: Machine) -> set[int]:
 
 
 def _followers(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
-    """Each pair of actions of which one may follow the other with none in between."""
-    for index, one in enumerate([None, *happens]):
-        for other in happens[index : index + 200]:
-            if one is None or one.key != other.key:
-                yield ("start", 0) if one is None else one.key, other.key
-                if other.event.certain:
-                    break
+    """Each pair of actions of which one may follow the other with none in between, also from the end of a pass to the next."""
+    yield from ((_START, other.key) for other in _until_certain(happens[:200]))
+    for index, one in enumerate(happens):
+        following = _until_certain(happens[index + 1 : index + 200])
+        yield from ((one.key, other.key) for other in following)
+        for depth, (_, number) in enumerate(one.event.passes, 1):
+            passes = one.event.passes[:depth]
+            if number and not (following and following[-1].event.certain and following[-1].event.passes[:depth] == passes):
+                first = index
+                while first and happens[first - 1].event.passes[:depth] == passes:
+                    first -= 1
+                yield from ((one.key, other.key) for other in _until_certain(happens[first : index + 1]))
+
+
+_START = ("start", 0)
+
+
+def _until_certain(happens: list[Happens]) -> list[Happens]:
+    """The first actions, up to one that certainly happens."""
+    end = next((index for index, one in enumerate(happens) if one.event.certain), len(happens))
+    return happens[: end + 1]
 
 
 def _claimed(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
@@ -224,6 +238,8 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
                 claim, why = _set(one.event, names)
                 if why:
                     unknown[one.key] = why
+                    if not any(claim <= all_ for all_ in truth[one.key]):
+                        certain[one.key].add(claim)
                 else:
                     claims[one.key].add(claim)
                     if one.event.certain:
@@ -231,7 +247,7 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
         for key, sets in truth.items():
             why = unknown.get(key, "it differs" if claims[key] else "not seen there")
             result.count(kind, claims[key] == sets and key not in unknown, f"in line {key[1]}", why)
-            wrong = (certain[key] - sets) or (claims[key] if not claims[key] & sets and key not in unknown else set())
+            wrong = (certain[key] - sets) | (claims[key] if not claims[key] & sets and key not in unknown else set())
             if wrong and real["status"] == "ended":
                 claim = min(wrong, key=sorted)
                 nearest = min(sets, key=lambda one: len(one ^ claim))
@@ -242,16 +258,19 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
 
 def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], str]:
     """The parameters that a loss reaches or an optimizer holds, or why nobody knows all of them."""
-    why = ""
+    why, more = "", frozenset()
     if event.action == "backward":
         parameters, why = event.detail["roots"], "; ".join(event.detail["open"])
+        more = event.detail["perhaps"]
     elif isinstance(event.subject, Object):
         group = held_by(event.subject)
         parameters, why = group.parameters, "" if group.complete else "parameters that nobody knows"
     else:
         return frozenset(), "the optimizer is not known"
     claim = frozenset(names.get(id(one), (0, "")) for one in parameters)
-    return claim, why or ("a model out of sight" if any(key == "parameters of its own" for _, key in claim) else "")
+    in_sight = frozenset(name for name in claim if name[1] != "parameters of its own")
+    why = why or ("it depends" if not claim.issuperset(names.get(id(one), (0, "")) for one in more) else "")
+    return in_sight, why or ("a model out of sight" if in_sight != claim else "")
 
 
 def _calls(result: Comparison, real: Real, happens: list[Happens]) -> None:

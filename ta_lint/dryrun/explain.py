@@ -76,7 +76,7 @@ def _said(event: Event) -> str:
         group = held_by(subject)
         return f"{_class(subject)} of {len(group.parameters)} parameters{'' if group.complete else ', and others that are not known'}"
     if event.action == "backward":
-        roots, more = len(event.detail["roots"]), event.detail["open"]
+        roots, more = len(event.detail["roots"]), event.detail["open"] or event.detail["perhaps"]
         cuts = {cut.how for cut in event.detail["cuts"]} if not roots else set()
         return f"gradients reach {roots} parameters{', and others that are not known' if more else ''}{''.join(f'; the graph was lost: {how}' for how in sorted(cuts))}"
     if event.action == "step" and isinstance(subject, Object):

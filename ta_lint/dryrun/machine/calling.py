@@ -181,7 +181,10 @@ def _of_the_program(
     for manager in function.within:
         enter(machine, manager, node)
     try:
-        return execute(machine, frame, function)
+        result = execute(machine, frame, function)
+        if function.after is not None:
+            function.after(Call(machine, node, args, kwargs, loose, function.name))
+        return result
     finally:
         for manager in reversed(function.within):
             leave(machine, manager, node)

@@ -330,7 +330,9 @@ def _list(machine: Machine, node: ast.ListComp, frame: Frame) -> Value:
     cls = library.SET if isinstance(node, ast.SetComp) else library.LIST
     if certain:
         return Sequence(cls, tuple(items), None, machine.place(node))
-    return Sequence(cls, (), joined(items) if items else Unknown("an element"), machine.place(node))
+    first = items[:1] if certain is None else []
+    rest = joined(items[len(first) :]) if items[len(first) :] else Unknown("an element")
+    return Sequence(cls, tuple(first), rest, machine.place(node))
 
 
 @evaluates(ast.GeneratorExp)
@@ -378,8 +380,8 @@ def _dict_of(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
 
 def _gathered(
     machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value]
-) -> tuple[list[Value], bool]:
-    """The values that a comprehension makes, and whether these are all, each once."""
+) -> tuple[list[Value], bool | None]:
+    """The values that a comprehension makes, and whether these are all, each once; None if all but the first stand for more of them."""
     inner = Frame(frame.file, frame, frame.function, frame.owner)
     inner.consumer = _COMPREHENSION
     items: list[Value] = []
@@ -394,23 +396,25 @@ def _nested(
     inner: Frame,
     result: Callable[[Frame], Value],
     items: list[Value],
-) -> bool:
-    """The loops of a comprehension from this one on; returns whether its values are known one by one."""
+) -> bool | None:
+    """The loops of a comprehension from this one on; returns what `_gathered` says."""
     if index == len(node.generators):
         items.append(result(inner))
         return True
     generator = node.generators[index]
     found = elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
-    certain = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
+    certain: bool | None = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
+    chosen = True
 
     def one(element: Value) -> Flow:
-        nonlocal certain
+        nonlocal certain, chosen
         assign(machine, generator.target, element, inner)
         for test in generator.ifs:
             holds = decide(machine, test, inner)
             if holds is False:
                 return Flow.ON
             certain = certain and holds is True
+            chosen = chosen and holds is True
         certain = _nested(machine, node, index + 1, inner, result, items) and certain
         return Flow.ON
 
@@ -427,7 +431,7 @@ def _nested(
                 machine.passes.pop()
 
         found.each(counted)
-        return False
+        return None if chosen and len(node.generators) == 1 else False
     known, rest = found
     for element in known if certain else known[: UNROLLED * 4]:
         one(element)

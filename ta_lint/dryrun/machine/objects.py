@@ -146,12 +146,12 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     for target in targets:
         setter = target.cls.find("__setattr__")
         found = target.cls.find(name)
-        if isinstance(found, Object) and found.cls is library.PROPERTY:
-            if "set" in found.fields:
-                call(machine, found.fields["set"], [target, new], {}, node)
+        computed = isinstance(found, Object) and found.cls is library.PROPERTY
+        if computed and "set" in found.fields:
+            call(machine, found.fields["set"], [target, new], {}, node)
         elif isinstance(setter, Native):
             setter.run(Call(machine, node, [target, Known(name), new]))
-        else:
+        elif not computed:
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
             )

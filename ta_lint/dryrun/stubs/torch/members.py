@@ -14,7 +14,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     Tensor,
     computed,
     cut,
-    joined_facts,
+    perhaps_of,
     roots_of,
     tensors_in,
 )
@@ -33,7 +33,7 @@ def _data(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
     if own.takes_gradient:
-        return Tensor(replace(own.facts, requires=False, leaf=True, roots=NOTHING), made.place, DATA)
+        return Tensor(replace(own.facts, requires=False), made.place, DATA)
     return cut(own, "detached", made.place)
 
 
@@ -42,7 +42,9 @@ DATA = new_class("torch.Tensor.data", bases=(TENSOR,))
 
 @attribute_of(TENSOR, "grad")
 def _grad(made: Call) -> Value:
-    return Object(GRADIENT, made.place, {"of": made.args[0]})
+    gradient = Tensor(Facts(), made.place, GRADIENT)
+    gradient.fields["of"] = made.args[0]
+    return gradient
 
 
 GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
@@ -121,7 +123,7 @@ def _takes(made: Call) -> Value:
         Known(True)
         if facts.roots or facts.requires is True
         else Unknown("requires_grad", "bool")
-        if facts.open or facts.requires is None
+        if facts.open or facts.perhaps or facts.requires is None
         else Known(False)
     )
 
@@ -130,14 +132,22 @@ def _takes(made: Call) -> Value:
 def _backward(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
-    made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+    _go_back(made, own)
     return NONE
+
+
+def _go_back(made: Call, loss: Tensor) -> None:
+    """A gradient goes back from a loss."""
+    facts = loss.facts
+    made.emit(
+        "backward", loss, roots=roots_of(loss), perhaps=perhaps_of(loss), open=facts.open, cuts=facts.cuts
+    )
 
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
     for own in tensors_in(made.args[:1]):
-        made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+        _go_back(made, own)
     return NONE
 
 
@@ -145,11 +155,12 @@ def _backward_of(made: Call) -> Value:
 def _gradients(made: Call) -> Value:
     outputs = made.argument(0, "outputs")
     count = made.argument(1, "inputs")
-    gradient = (
-        computed(made.machine, [outputs], made.place)
-        if made.constant(9, "create_graph", False) is True
-        else Tensor(Facts(), made.place)
-    )
+    facts = computed(made.machine, [outputs], made.place).facts
+    if made.constant(9, "create_graph", False) is True:  # only what is multiplied with the input stays in its gradient
+        facts = replace(facts, roots=NOTHING, perhaps=facts.roots | facts.perhaps, requires=None)
+    else:
+        facts = Facts()
+    gradient = Tensor(facts, made.place)
     items = (
         [Tensor(gradient.facts, made.place) for _ in count.items]
         if isinstance(count, Sequence)
@@ -177,11 +188,13 @@ def _put(made: Call) -> Value:
     own, value = made.args[0], made.args[2]
     assert isinstance(own, Tensor)
     if not own.takes_gradient:
-        new = computed(made.machine, [own, value], made.place)
+        facts = computed(made.machine, [own, value], made.place).facts
         made.machine.state.write(
             own.fields,
             FACTS,
-            joined_facts(own.facts, new.facts) if new.facts.roots or new.facts.open else own.facts,
+            replace(own.facts, roots=facts.roots, perhaps=facts.perhaps, open=facts.open, cuts=facts.cuts, requires=facts.requires, leaf=facts.leaf)
+            if facts.roots or facts.perhaps or facts.open
+            else own.facts,
         )
     return NONE
 

@@ -136,9 +136,21 @@ def _step(made: Call) -> Value:
     closure = made.given(1, "closure")
     result: Value = NONE
     if closure is not None and closure != NONE:
-        result = call(made.machine, closure, [], {}, made.node)
+        for _ in range(2 if own.cls.name.endswith(".LBFGS") else 1):  # it searches along a line
+            result = call(made.machine, closure, [], {}, made.node)
     made.emit("step", own)
     return result
+
+
+@method(OPTIMIZER, "__class_made__")
+def _own_optimizer(made: Call) -> Value:
+    """A class of the program whose `step` torch wraps."""
+    cls = made.args[0]
+    assert isinstance(cls, Class)
+    step = cls.fields.get("step")
+    if isinstance(step, Function):
+        step.after = lambda done: done.emit("step", done.args[0])
+    return cls
 
 
 @method(OPTIMIZER, "zero_grad")
