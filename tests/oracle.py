@@ -103,6 +103,11 @@ class Happens:
     event: Event
     key: Key
 
+    @property
+    def certain(self) -> bool:
+        """Whether it certainly happens. A scaler leaves out a step whose gradients are infinite."""
+        return self.event.certain and not self.event.detail.get("scaled")
+
 
 def _counts(event: Event, script: str) -> bool:
     """Whether torch's hooks see an event. Gradients that are cleared by hand have no hook."""
@@ -137,7 +142,7 @@ def _actions(result: Comparison, real: Real, truth: set[Key], happens: list[Happ
         result.count("actions", key in said and ordered, f"{key[0]} in line {key[1]}", why or "in another order")
     if not ended:
         return
-    for key in sorted({one.key for one in happens if one.event.certain and one.event.action != "mode"} - truth):
+    for key in sorted({one.key for one in happens if one.certain and one.event.action != "mode"} - truth):
         result.false.append(f"{key[0]} in line {key[1]} never happens")
     after: dict[Any, set[Any]] = defaultdict(set)
     for one, other in follows:
@@ -170,7 +175,7 @@ def _followers(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
         yield from ((one.key, other.key) for other in following)
         for depth, (_, number) in enumerate(one.event.passes, 1):
             passes = one.event.passes[:depth]
-            if number and not (following and following[-1].event.certain and following[-1].event.passes[:depth] == passes):
+            if number and not (following and following[-1].certain and following[-1].event.passes[:depth] == passes):
                 first = index
                 while first and happens[first - 1].event.passes[:depth] == passes:
                     first -= 1
@@ -182,7 +187,7 @@ _START = ("start", 0)
 
 def _until_certain(happens: list[Happens]) -> list[Happens]:
     """The first actions, up to one that certainly happens."""
-    end = next((index for index, one in enumerate(happens) if one.event.certain), len(happens))
+    end = next((index for index, one in enumerate(happens) if one.certain), len(happens))
     return happens[: end + 1]
 
 
@@ -191,8 +196,8 @@ def _claimed(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
     for one, other in zip(happens, happens[1:], strict=False):
         if (
             one.key != other.key
-            and one.event.certain
-            and other.event.certain
+            and one.certain
+            and other.certain
             and one.event.passes == other.event.passes
         ):
             yield one.key, other.key

@@ -82,8 +82,18 @@ def call(
         if isinstance(function, External)
         else getattr(function, "why", "") or "a value that is not known"
     )
-    hand_over(machine, [*args, *kwargs.values()], name, node)
+    given = [*args, *kwargs.values()]
+    hand_over(machine, given, name, node)
+    if isinstance(function, Unknown) and function.type == "numbers" and all(map(_is_plain, given)):
+        return Unknown(name, "numbers")  # a method of an array
     return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether a value certainly holds no tensor."""
+    if isinstance(value, Sequence):
+        return all(map(_is_plain, value.every))
+    return isinstance(value, Known | External) or (isinstance(value, Unknown) and value.type is not None)
 
 
 def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST) -> None:

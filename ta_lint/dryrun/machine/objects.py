@@ -72,7 +72,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         return (
             Bound(value, found)
             if found is not None
-            else Unknown(value.why if isinstance(value, Unknown) else name)
+            else part_of(value, name)
         )
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
@@ -180,7 +180,14 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
             return value  # a type such as `list[int]`
         if getter is not None:
             return call(machine, getter, [value, key], {}, node)
-    return Unknown(value.why if isinstance(value, Unknown) else "an item of what is not known")
+    return part_of(value, "an item of what is not known")
+
+
+def part_of(value: Value, name: str) -> Unknown:
+    """An attribute or item of a value that is not known; that of an array of numbers leads to no parameter either."""
+    if isinstance(value, Unknown):
+        return Unknown(value.why, value.type if value.type == "numbers" else None)
+    return Unknown(name)
 
 
 def _element(value: Sequence, key: Value) -> Value:

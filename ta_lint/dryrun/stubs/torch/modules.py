@@ -24,6 +24,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    join,
     joined,
     options,
 )
@@ -370,13 +371,7 @@ def _fill(made: Call) -> Value:
         items, rest = (
             iteration.collected(made.machine, made.args[1], made.node) if len(made.args) > 1 else ((), None)
         )
-    for index, value in enumerate(items):
-        made.machine.state.write(own.fields, str(index), value)
-    if rest is not None:
-        made.machine.state.write(own.fields, "…", rest)
-        made.machine.state.write(
-            own.fields, "incomplete", FALSE if all(map(is_module, options(rest))) else TRUE
-        )
+    _hold(made.machine, own, items, rest)
     return NONE
 
 
@@ -389,31 +384,84 @@ def _in_order(made: Call) -> Value:
 
 
 def _layers(own: Object) -> list[Value]:
-    return [value for name, value in own.fields.items() if name not in ("training", "incomplete")]
+    return [own.fields[name] for name in own.fields if name not in ("training", "incomplete")]
+
+
+def _known(own: Object) -> list[str]:
+    """The names of the layers that are known one by one, in order."""
+    return [name for name in own.fields if name not in ("training", "incomplete", "…")]
+
+
+def _members(own: Object) -> Sequence:
+    return list_of([own.fields[name] for name in _known(own)], own.fields.get("…"))
 
 
 @method(CONTAINER, "__iter__")
 def _iterated(made: Call) -> Value:
-    own = _own(made)
-    known = [value for name, value in own.fields.items() if name not in ("training", "incomplete", "…")]
-    return list_of(known, own.fields.get("…"))
+    return _members(_own(made))
 
 
 @method(CONTAINER, "__getitem__")
 def _indexed(made: Call) -> Value:
     own, key = _own(made), made.args[1]
-    members = list_of(_layers(own)) if "…" not in own.fields else list_of((), _any_of(own))
-    if isinstance(key, Known) and isinstance(key.value, slice):
-        part = Object(own.cls, made.place, {"training": TRUE})
-        chosen = item(made.machine, members, key, made.node)
-        if isinstance(chosen, Sequence):
-            part.fields.update({str(index): value for index, value in enumerate(chosen.items)})
-        return part
-    return item(made.machine, members, key, made.node)
+    chosen = item(made.machine, _members(own), key, made.node)
+    if not (isinstance(key, Known) and isinstance(key.value, slice) and isinstance(chosen, Sequence)):
+        return chosen
+    part = Object(own.cls, made.place, {"training": TRUE})
+    _hold(made.machine, part, chosen.items, chosen.rest)
+    return part
 
 
 def _any_of(own: Object) -> Value:
     return joined(_layers(own))
+
+
+def _hold(
+    machine: Machine, own: Object, items: tuple[Value, ...] | list[Value], rest: Value | None = None
+) -> None:
+    """A container holds these layers instead of any that it has."""
+    for name in [*_known(own), "…"]:
+        machine.state.remove(own.fields, name)
+    for index, value in enumerate(items):
+        machine.state.write(own.fields, str(index), value)
+    if rest is not None:
+        machine.state.write(own.fields, "…", rest)
+        machine.state.write(
+            own.fields, "incomplete", FALSE if all(map(is_module, options(rest))) else TRUE
+        )
+
+
+@method(CONTAINER, "__setitem__")
+def _replace(made: Call) -> Value:
+    """Another layer takes the place of one; if nobody knows of which, of each perhaps."""
+    own, key, new = _own(made), made.args[1], made.args[2]
+    names = _known(own)
+    index = key.value if isinstance(key, Known) and isinstance(key.value, int) else None
+    if index is not None and -len(names) <= index < len(names):
+        made.machine.state.write(own.fields, names[index], new)
+        return NONE
+    for name in names if index is None else ():
+        made.machine.state.write(own.fields, name, join(own.fields[name], new))
+    if "…" in own.fields:
+        made.machine.state.write(own.fields, "…", join(own.fields["…"], new))
+    return NONE
+
+
+@method(CONTAINER, "__delitem__", "pop")
+def _remove(made: Call) -> Value:
+    """The layers behind one that goes away move up."""
+    own, key = _own(made), made.argument(1, "key", -1)
+    items = [own.fields[name] for name in _known(own)]
+    gone = item(made.machine, _members(own), key, made.node)
+    try:
+        del items[key.value if isinstance(key, Known) else -1]
+    except (IndexError, TypeError):
+        return gone
+    if isinstance(key, Known):
+        _hold(made.machine, own, items, own.fields.get("…"))
+    else:
+        _hold(made.machine, own, (), _any_of(own))
+    return gone
 
 
 @method(CONTAINER, "__len__")
@@ -429,14 +477,13 @@ def _append(made: Call) -> Value:
         items, rest = iteration.collected(made.machine, made.argument(1, "modules"), made.node)
     else:
         items, rest = (made.args[-1],), None
-    if any(one.number for one in made.machine.passes) and _layers(own):
-        rest = items[-1] if items else rest
+    known, further = [own.fields[name] for name in _known(own)], own.fields.get("…")
+    if (made.machine.passes and made.machine.passes[-1].settled and known) or further is not None:
+        rest = joined([*items, *(one for one in (rest, further) if one is not None)])  # and so in each later pass
         items = ()
-    count = len(_layers(own))
-    for index, value in enumerate(items, count):
-        made.machine.state.write(own.fields, str(index), value)
-    if rest is not None:
-        made.machine.state.write(own.fields, "…", rest)
+    at = made.constant(1, "index") if made.name == "insert" else len(known)
+    at = at if isinstance(at, int) else len(known)
+    _hold(made.machine, own, [*known[:at], *items, *known[at:]], rest)
     return own
 
 

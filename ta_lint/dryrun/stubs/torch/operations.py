@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.library import attribute_of, family, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch.tensors import (
     FACTS,
     NOTHING,
@@ -255,7 +255,7 @@ def _function(name: str) -> Value | None:
     return Native(name, any_operation) if last[:1].islower() and name.count(".") <= 3 else None
 
 
-for _prefix in ("torch.nn.functional.", "torch.linalg.", "torch.special.", "torch.fft."):
+for _prefix in ("torch.nn.functional.", "torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse."):
     family(_prefix, _function)
 _NOT_OPERATIONS = frozenset("nn optim utils cuda amp autograd distributed distributions jit backends hub onnx compile save load device dtype no_grad inference_mode manual_seed version fx func library overrides testing profiler multiprocessing accelerator mps cpu xpu quantization ao export _C _dynamo finfo iinfo Generator Size set_grad_enabled is_tensor".split())  # fmt: skip
 
@@ -271,3 +271,28 @@ def _of_torch(name: str) -> Value | None:
 
 _DTYPES = frozenset("float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 long short uint8 bool complex64 complex128 strided sparse_coo channels_last contiguous_format preserve_format".split())  # fmt: skip
 family("torch.", _of_torch)
+
+
+# -- rows of different lengths -----------------------------------------------------------------------
+
+PACKED = new_class("torch.nn.utils.rnn.PackedSequence", bases=(TENSOR,))
+
+
+@stub("torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pack_sequence")
+def _packed(made: Call) -> Value:
+    return Tensor(computed(made.machine, made.args[:1], made.place).facts, made.place, PACKED)
+
+
+@attribute_of(PACKED, "data")
+def _data_of_packed(made: Call) -> Value:
+    return computed(made.machine, made.args, made.place)
+
+
+@stub("torch.nn.utils.rnn.pad_packed_sequence")
+def _padded(made: Call) -> Value:
+    return tuple_of([computed(made.machine, made.args[:1], made.place), Tensor(Facts(dtype="int64"), made.place)])
+
+
+@stub("torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.unpad_sequence")
+def _of_rows(made: Call) -> Value:
+    return computed(made.machine, made.args[:1], made.place)

@@ -396,7 +396,7 @@ def _save(made: Call) -> Value:
 @stub("torch.load")
 def _load(made: Call) -> Value:
     made.emit("load", None, file=made.argument(0, "f"))
-    return Unknown("what the file holds")
+    return Unknown("what the file holds", "numbers")
 
 
 @stub("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
