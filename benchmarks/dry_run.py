@@ -24,7 +24,9 @@ def main() -> int:
     parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn by their names")
     parser.add_argument("--runs", type=Path, metavar="FOLDER", help="where real runs are kept")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="real runs at a time (default: 2)")
-    parser.add_argument("--missed", metavar="KIND", help=f"print what is missed, of one kind: {', '.join(KINDS)}")
+    parser.add_argument(
+        "--missed", metavar="KIND", help=f"print what is missed, of one kind: {', '.join(KINDS)}"
+    )
     parser.add_argument("--reasons", type=int, default=20, metavar="N", help="of misses (default: 20)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +46,9 @@ def main() -> int:
             for what, reason in compared.missed:
                 if options.missed and what.startswith(options.missed):
                     print(f"{program.name}: not known: {what} ({reason})")
-    reasons = Counter(f"{what.partition(':')[0]}: {why}" for one in results for what, why in one.missed if why)
+    reasons = Counter(
+        f"{what.partition(':')[0]}: {why}" for one in results for what, why in one.missed if why
+    )
     for reason, count in reasons.most_common(options.reasons):
         print(f"{count:5} {reason}")
     print("\n".join(summary(results)))

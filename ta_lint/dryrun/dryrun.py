@@ -14,6 +14,7 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
+from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, training
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
@@ -27,6 +28,7 @@ _LIBRARIES = (
     standard,
     pretrained,
     programs,
+    containers_of_modules,
     data,
     layers,
     members,

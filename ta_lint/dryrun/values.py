@@ -309,7 +309,7 @@ class Stream(Object):
     `settles` says whether its second element stands for all later ones; of a generator, its own loops say so.
     """
 
-    __slots__ = ("each", "of", "settles")
+    __slots__ = ("each", "few", "of", "settles")
 
     def __init__(
         self,
@@ -324,6 +324,8 @@ class Stream(Object):
         self.each = each
         self.of = of
         self.settles = settles
+        self.few: tuple[Value, ...] | None = None
+        """All elements, if they are known and few enough for a loop that has no loop inside."""
 
     def merged(self, other: Value) -> Value | None:
         """One stream for two over the same object: how far each has come is not known."""

@@ -403,6 +403,8 @@ def _nested(
         return True
     generator = node.generators[index]
     found = elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
+    if isinstance(found, Stream) and found.few is not None and len(node.generators) == 1:
+        found = found.few, None
     certain: bool | None = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
     chosen = True
 

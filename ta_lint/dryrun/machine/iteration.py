@@ -23,7 +23,7 @@ from ta_lint.dryrun.values import (
     joined,
 )
 
-UNROLLED = 8
+UNROLLED = 12
 """A list of at most so many items is gone over item by item; of a longer one the first, and one for all others."""
 UNROLLED_OBJECTS = 64
 """The same for layers, parameters and other objects: what is done to one of them is not done to another."""

@@ -69,11 +69,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if not isinstance(value, Object):
         kind = library.class_of(value)
         found = None if kind is None else kind.find(name)
-        return (
-            Bound(value, found)
-            if found is not None
-            else part_of(value, name)
-        )
+        return Bound(value, found) if found is not None else part_of(value, name)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)

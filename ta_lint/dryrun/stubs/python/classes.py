@@ -46,7 +46,11 @@ def _fields_of(cls: Class) -> list[tuple[str, Value | None]]:
     found: dict[str, Value | None] = {}
     for one in reversed(cls.mro):
         names = one.fields.get("_fields")
-        found.update({str(name.value): None for name in names.items if isinstance(name, Known)} if isinstance(names, Sequence) else {})
+        found.update(
+            {str(name.value): None for name in names.items if isinstance(name, Known)}
+            if isinstance(names, Sequence)
+            else {}
+        )
         for statement in one.node.body if one.node is not None else ():
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 found[statement.target.id] = one.fields.get(statement.target.id)

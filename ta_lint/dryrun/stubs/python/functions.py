@@ -23,6 +23,8 @@ from ta_lint.dryrun.machine.objects import (
 from ta_lint.dryrun.values import (
     NONE,
     REST,
+    TRUE,
+    Choice,
     Class,
     Known,
     Object,
@@ -103,6 +105,8 @@ def _setattr(made: Call) -> Value:
     value, name, new = made.argument(0, "obj"), made.constant(1, "name"), made.argument(2, "value")
     if isinstance(name, str):
         set_attribute(made.machine, value, name, new, made.node)
+    elif isinstance(new, Object | Choice | Unknown):
+        set_attribute(made.machine, value, "incomplete", TRUE, made.node)
     return NONE
 
 

@@ -156,7 +156,9 @@ def _gradients(made: Call) -> Value:
     outputs = made.argument(0, "outputs")
     count = made.argument(1, "inputs")
     facts = computed(made.machine, [outputs], made.place).facts
-    if made.constant(9, "create_graph", False) is True:  # only what is multiplied with the input stays in its gradient
+    if (
+        made.constant(9, "create_graph", False) is True
+    ):  # only what is multiplied with the input stays in its gradient
         facts = replace(facts, roots=NOTHING, perhaps=facts.roots | facts.perhaps, requires=None)
     else:
         facts = Facts()
@@ -192,7 +194,15 @@ def _put(made: Call) -> Value:
         made.machine.state.write(
             own.fields,
             FACTS,
-            replace(own.facts, roots=facts.roots, perhaps=facts.perhaps, open=facts.open, cuts=facts.cuts, requires=facts.requires, leaf=facts.leaf)
+            replace(
+                own.facts,
+                roots=facts.roots,
+                perhaps=facts.perhaps,
+                open=facts.open,
+                cuts=facts.cuts,
+                requires=facts.requires,
+                leaf=facts.leaf,
+            )
             if facts.roots or facts.perhaps or facts.open
             else own.facts,
         )

@@ -290,7 +290,9 @@ def _data_of_packed(made: Call) -> Value:
 
 @stub("torch.nn.utils.rnn.pad_packed_sequence")
 def _padded(made: Call) -> Value:
-    return tuple_of([computed(made.machine, made.args[:1], made.place), Tensor(Facts(dtype="int64"), made.place)])
+    return tuple_of(
+        [computed(made.machine, made.args[:1], made.place), Tensor(Facts(dtype="int64"), made.place)]
+    )
 
 
 @stub("torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.unpad_sequence")

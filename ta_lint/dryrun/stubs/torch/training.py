@@ -17,8 +17,9 @@ from ta_lint.dryrun.machine.library import (
     new_class,
     stub,
 )
+from ta_lint.dryrun.machine.machine import Raised
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
@@ -133,6 +134,8 @@ def _add_group(made: Call) -> Value:
 def _step(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
+    if len(made.args) > 2:
+        raise Raised
     closure = made.given(1, "closure")
     result: Value = NONE
     if closure is not None and closure != NONE:
@@ -359,9 +362,43 @@ def _under_autocast(made: Call) -> Value:
 # -- wrappers ----------------------------------------------------------------------------------------
 
 
-@stub("torch.compile", "torch.jit.script", "torch.jit.trace", "torch.nn.utils.parametrizations.spectral_norm", "torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm", "torch.quantization.prepare_qat", "torch.nn.utils.parametrizations.orthogonal")  # fmt: skip
+@stub("torch.compile", "torch.jit.script", "torch.jit.trace", "torch.quantization.prepare_qat")
 def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
+
+
+_PARTS = {
+    "torch.nn.utils.weight_norm": "weight_g weight_v", "torch.nn.utils.spectral_norm": "weight_orig",
+    "torch.nn.utils.parametrizations.weight_norm": "parametrizations.weight.original0 parametrizations.weight.original1",
+    "torch.nn.utils.parametrizations.spectral_norm": "parametrizations.weight.original",
+    "torch.nn.utils.parametrizations.orthogonal": "parametrizations.weight.original",
+    "torch.nn.utils.parametrize.register_parametrization": "parametrizations.weight.original",
+}  # fmt: skip
+"""The functions that compute the weight of a layer from other parameters, and the names of these."""
+
+
+@stub(*_PARTS)
+def _parametrised(made: Call) -> Value:
+    """The weight is no parameter any more, and autograd leads from it to those that it is computed from."""
+    name = made.constant(1, "tensor_name" if made.name == "register_parametrization" else "name", "weight")
+    for module in options(made.argument(0, "module")):
+        weight = module.fields.get(name) if isinstance(module, Object) and isinstance(name, str) else None
+        if not isinstance(weight, Tensor) or not isinstance(module, Object):
+            continue
+        inputs: list[Value] = [weight]
+        if weight.cls is PARAMETER:
+            inputs = []
+            for part in _PARTS[made.function].replace("weight", name, 2).split():
+                inputs.append(Tensor(weight.facts, made.place, PARAMETER))
+                made.machine.state.write(module.fields, part, inputs[-1])
+        by = made.given(2, "parametrization")
+        if isinstance(by, Object):
+            made.machine.state.write(module.fields, f"parametrizations.{name}.by", by)
+            result = call(made.machine, by, inputs, {}, made.node)
+        else:
+            result = computed(made.machine, inputs, made.place)
+        made.machine.state.write(module.fields, name, result)
+    return made.args[0] if made.args else NONE
 
 
 WRAPPER = new_class(
