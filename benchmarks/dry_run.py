@@ -35,7 +35,7 @@ def main() -> int:
         chosen = sample(every, options.sample or len(every))
         results, out = list[Comparison](), Counter[str]()
         for program, real in real_runs(chosen, runs, options.jobs):
-            why = left_out(real)
+            why = left_out(program, real)
             if why:
                 out[why] += 1
                 continue

@@ -10,18 +10,21 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from runnable import Program
 
 from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import held_by
-from ta_lint.dryrun.values import Known, Object
+from ta_lint.dryrun.values import Known, Native, Object, Value
 from ta_lint.events.event import Event
 
 REAL = Path(__file__).with_name("real_actions.py")
@@ -72,8 +75,10 @@ def real_runs(programs: Iterable[Program], folder: Path, jobs: int = 2) -> Itera
 _NOTHING: Real = {"status": "it ends its own process", "actions": [], "follows": [], "outputs": []}
 
 
-def left_out(real: Real) -> str:
+def left_out(program: Program, real: Real) -> str:
     """Why a run says nothing about a dry run; empty if it does."""
+    if "torch.jit." in program.source:
+        return "torch compiles its code, which then runs no hooks"
     if real["actions"]:
         return ""
     if real["status"] == "ended":
@@ -84,15 +89,17 @@ def left_out(real: Real) -> str:
 def compare(program: Program, real: Real) -> Comparison:
     """Hold a dry run of a program against what it really did."""
     result = Comparison(program.name, real["status"])
-    machine = dry_run(str(program.path))
+    with _modules_made() as made:
+        machine = dry_run(str(program.path))
     truth = {(action, line) for action, line, _ in real["actions"]}
     happens = [
         Happens(event, _key(event, truth)) for event in machine.events if _counts(event, str(program.path))
     ]
     _actions(result, real, truth, happens, machine)
-    _sets(result, real, happens, _names(machine))
+    _sets(result, real, happens, _names(machine, made))
     _calls(result, real, happens)
     _outputs(result, real, happens)
+    result.false = list(dict.fromkeys(result.false))
     return result
 
 
@@ -201,7 +208,7 @@ def _until_certain(happens: list[Happens]) -> list[Happens]:
 
 def _claimed(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
     """The pairs of which one certainly follows the other, in the same pass of the same loops."""
-    for one, other in zip(happens, happens[1:], strict=False):
+    for one, other in pairwise(happens):
         if one.key != other.key and one.certain and other.certain and one.event.passes == other.event.passes:
             yield one.key, other.key
 
@@ -219,18 +226,41 @@ def _next_said(one: Any, after: dict[Any, set[Any]], said: set[Key]) -> set[Any]
     return found
 
 
-def _names(machine: Machine) -> dict[int, Name]:
+@contextmanager
+def _modules_made() -> Iterator[list[Value]]:
+    """The modules that a dry run makes."""
+    made: list[Value] = []
+    original = MODULE.fields["__new__"]
+
+    def kept(call: Call) -> Value:
+        made.append(original.run(call))
+        return made[-1]
+
+    MODULE.fields["__new__"] = Native(original.name, kept)
+    try:
+        yield made
+    finally:
+        MODULE.fields["__new__"] = original
+
+
+def _names(machine: Machine, made: list[Value]) -> dict[int, Name]:
     """The parameters of a dry run by the line that made them and the name in their module."""
     names: dict[int, Name] = {}
-    for event in machine.events:
-        subject = event.subject
-        if isinstance(subject, Object) and subject.cls.is_a(MODULE):
-            for _, module in modules(subject):
+    for root in (*made, *(event.subject for event in machine.events)):
+        if isinstance(root, Object) and root.cls.is_a(MODULE):
+            for _, module in modules(root):
                 for key, value in module.fields.items():
                     if isinstance(value, Tensor) and value.cls is PARAMETER:
                         line = value.made.line if value.made else 0
-                        names.setdefault(id(value), (line, str(key).rpartition(".")[2]))
+                        names.setdefault(id(value), (line, _first_name(str(key))))
     return names
+
+
+def _first_name(key: str) -> str:
+    """The name that a parameter had before torch moved it aside, to compute the weight of its layer from it."""
+    return (
+        key.removesuffix("_orig").removesuffix(".original").removeprefix("parametrizations.").rpartition(".")[2]
+    )
 
 
 def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[int, Name]) -> None:

@@ -32,8 +32,11 @@ PATIENCE = 90
 """Seconds after which a run is given up."""
 LIBRARIES = tuple(
     os.path.realpath(one) + os.sep
-    for one in (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), Path(torch.__file__).parents[1])
-)
+    for one in (
+        sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), Path(torch.__file__).parents[1],
+        Path(__file__).parents[1] / "ta_lint", Path(__file__).parents[1] / "ta_runtime",
+    )
+)  # fmt: skip
 TORCH = str(Path(torch.__file__).parent)
 Name = tuple[int, str]
 
@@ -59,7 +62,9 @@ class Log:
     def line(self) -> int:
         """The line of the program's code that runs now, 0 if it is in another file than the script."""
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and not self.is_ours(frame.f_code.co_filename):
+        while frame is not None and not (
+            self.is_ours(frame.f_code.co_filename) and frame.f_code.co_name != "__torch_function__"
+        ):
             frame = frame.f_back
         return 0 if frame is None or frame.f_code.co_filename != self.script else frame.f_lineno
 
@@ -166,6 +171,17 @@ def watch(log: Log) -> None:
         return made
 
     setattr(nn.Parameter, "__deepcopy__", copy)  # noqa: B010 - its type is that of a tensor's
+    apply: Any = nn.Module._apply
+
+    def moved(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        names = [(one._parameters, key, log.name(value)) for one in module.modules() for key, value in one._parameters.items() if value is not None]  # fmt: skip
+        result = apply(module, *args, **kwargs)
+        for owner, key, name in names:
+            log.born.setdefault(id(owner[key]), name)
+            log.kept.append(owner[key])
+        return result
+
+    setattr(nn.Module, "_apply", moved)  # noqa: B010 - likewise
 
     def backward(tensors: Any, *_: Any, **__: Any) -> None:
         for loss in (tensors,) if isinstance(tensors, torch.Tensor) else tensors:
@@ -206,8 +222,8 @@ def run(script: str, result: str) -> None:
             runpy.run_path(script, run_name="__main__")
         except Enough:
             status = "cut"
-        except SystemExit:
-            pass
+        except SystemExit as error:
+            status = "ended" if error.code in (None, 0) else f"SystemExit: {error.code}"
         except BaseException as error:  # noqa: BLE001 - what a program raises is its own
             status = f"{type(error).__name__}: {error}"
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

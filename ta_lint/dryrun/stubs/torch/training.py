@@ -387,10 +387,11 @@ def _parametrised(made: Call) -> Value:
             continue
         inputs: list[Value] = [weight]
         if weight.cls is PARAMETER:
-            inputs = []
-            for part in _PARTS[made.function].replace("weight", name, 2).split():
-                inputs.append(Tensor(weight.facts, made.place, PARAMETER))
-                made.machine.state.write(module.fields, part, inputs[-1])
+            parts = _PARTS[made.function].replace("weight", name).split()
+            if len(parts) > 1:
+                inputs = [Tensor(weight.facts, made.place, PARAMETER) for _ in parts]
+            for part, parameter in zip(parts, inputs, strict=True):
+                made.machine.state.write(module.fields, part, parameter)
         by = made.given(2, "parametrization")
         if isinstance(by, Object):
             made.machine.state.write(module.fields, f"parametrizations.{name}.by", by)
