@@ -190,7 +190,7 @@ def watch(log: Log) -> None:
     before(torch.autograd, "backward", backward)
     before(optimizers.Optimizer, "zero_grad", lambda *_, **__: log.note("clear"))
     before(nn.Module, "zero_grad", lambda *_, **__: log.note("clear"))
-    for clip in ("clip_grad_norm_", "clip_grad_value_"):
+    for clip in ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_"):
         before(nn.utils, clip, lambda *_, **__: log.note("clip"))
     train = nn.Module.train
 

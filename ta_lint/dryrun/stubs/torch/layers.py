@@ -59,7 +59,7 @@ def _convolution(sizes: Sizes) -> dict[str, Shape]:
 def _norm(first: str) -> Callable[[Sizes], dict[str, Shape]]:
     def parameters(sizes: Sizes) -> dict[str, Shape]:
         on = sizes.get("affine", sizes.get("elementwise_affine", True))
-        size = (_size(sizes[first]),)
+        size = (_size(sizes.get(first)),)
         return (
             {} if on is False else {"weight": size} | ({} if sizes.get("bias") is False else {"bias": size})
         )
@@ -121,6 +121,20 @@ LAYERS = {
         f"InstanceNorm{n}d": Layer(
             _BATCH_NORM.replace("affine=True", "affine=False"), _norm("num_features"), _same
         )
+        for n in (1, 2, 3)
+    },
+    "LazyLinear": Layer(
+        "out_features bias=True", lambda sizes: _linear(sizes | {"in_features": ...}), _last("out_features")
+    ),
+    **{
+        f"Lazy{name}": Layer(
+            _CONVOLUTION.removeprefix("in_channels "), _convolution, _channels(n) if name[4].isdigit() else _unknown
+        )
+        for n in (1, 2, 3)
+        for name in (f"Conv{n}d", f"ConvTranspose{n}d")
+    },
+    **{
+        f"LazyBatchNorm{n}d": Layer(_BATCH_NORM.removeprefix("num_features "), _norm(""), _same)
         for n in (1, 2, 3)
     },
     "SyncBatchNorm": Layer(_BATCH_NORM, _norm("num_features"), _same),

@@ -23,11 +23,13 @@ from ta_lint.dryrun.values import NONE, Known, Native, Object, Sequence, Unknown
 DETACHED = "detach detach_ data"
 READ = "item tolist numpy __float__ __int__ __bool__"
 STEPS = """
-    argmax argmin argsort argwhere bincount bitwise_and bitwise_or bitwise_not bool byte ceil char eq equal floor floor_divide ge gt histc
+    argmax argmin argsort argwhere bincount bitwise_and bitwise_or bitwise_not bool byte char eq equal ge gt histc
     int isclose isfinite isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor long lt multinomial ne nonzero
-    one_hot randint_like round searchsorted bucketize short sign sgn signbit trunc unique unique_consecutive count_nonzero any all allclose
-    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __floordiv__ __rfloordiv__ __and__ __or__ __invert__ __xor__ bernoulli is_nonzero
+    one_hot randint_like searchsorted bucketize short signbit count_nonzero any all allclose
+    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __or__ __invert__ __xor__ is_nonzero
 """
+ROUNDED = "ceil floor round trunc fix sign sgn bernoulli poisson heaviside floor_divide unique unique_consecutive __floordiv__ __rfloordiv__"
+"""Autograd goes through these, with a gradient of zero."""
 PAIRS = "max min topk sort kthvalue mode median nanmedian cummax cummin aminmax"
 SAME = """
     clone contiguous to cuda cpu float double half bfloat16 type type_as pin_memory requires_grad_ dropout dropout_ alpha_dropout relu_ clamp
@@ -113,6 +115,13 @@ def in_steps(made: Call) -> Value:
     """Numbers in steps: indices, booleans, whole numbers, which have no gradient."""
     every = computed(made.machine, made.values(), made.place)
     return cut(every, "in steps", made.place, scale=("indices", None), shape=None)
+
+
+def rounded(made: Call) -> Value:
+    """Numbers in steps that autograd goes through all the same: no gradient but zero comes back."""
+    every = computed(made.machine, made.values(), made.place)
+    lost = cut(every, "in steps", made.place).facts.cuts
+    return Tensor(replace(every.facts, cuts=lost), made.place)
 
 
 def pair(made: Call) -> Value:
@@ -241,7 +250,7 @@ def quiet(made: Call) -> Value:
 
 
 for _names, _effect in (
-    (DETACHED, detached), (READ, read), (STEPS, in_steps), (PAIRS, pair), (SAME, same), (FRESH, fresh), (IN_PLACE, in_place),
+    (DETACHED, detached), (READ, read), (STEPS, in_steps), (ROUNDED, rounded), (PAIRS, pair), (SAME, same), (FRESH, fresh), (IN_PLACE, in_place),
     (NUMBERS, number), (QUIET, quiet),
 ):  # fmt: skip
     _named(_names, _effect)
@@ -257,7 +266,7 @@ def _function(name: str) -> Value | None:
 
 for _prefix in ("torch.nn.functional.", "torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse."):
     family(_prefix, _function)
-_NOT_OPERATIONS = frozenset("nn optim utils cuda amp autograd distributed distributions jit backends hub onnx compile save load device dtype no_grad inference_mode manual_seed version fx func library overrides testing profiler multiprocessing accelerator mps cpu xpu quantization ao export _C _dynamo finfo iinfo Generator Size set_grad_enabled is_tensor".split())  # fmt: skip
+_NOT_OPERATIONS = frozenset("nn optim utils cuda amp autograd distributed distributions jit backends hub onnx compile save load device dtype no_grad inference_mode manual_seed version fx func library overrides testing profiler multiprocessing accelerator mps cpu xpu quantization ao export _C _dynamo finfo iinfo Generator Size sparse nested masked func set_grad_enabled is_tensor".split())  # fmt: skip
 
 
 def _of_torch(name: str) -> Value | None:

@@ -362,7 +362,7 @@ def _under_autocast(made: Call) -> Value:
 # -- wrappers ----------------------------------------------------------------------------------------
 
 
-@stub("torch.compile", "torch.jit.script", "torch.jit.trace", "torch.quantization.prepare_qat")
+@stub("torch.compile", "torch.jit.script", "torch.jit.trace", "torch.quantization.prepare_qat", "torch.ao.quantization.prepare_qat")
 def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
 
@@ -402,12 +402,12 @@ def _parametrised(made: Call) -> Value:
     return made.args[0] if made.args else NONE
 
 
-WRAPPER = new_class(
-    "torch.nn.parallel.DistributedDataParallel",
-    "torch.nn.DataParallel",
-    "torch.nn.parallel.DataParallel",
-    bases=(MODULE,),
-)
+WRAPPER = Class("a wrapper of a module", (MODULE,))
+for _names in (
+    ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"),
+    ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel"),
+):
+    new_class(*_names, bases=(WRAPPER,))
 
 
 @method(WRAPPER, "__init__")
