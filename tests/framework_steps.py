@@ -1,0 +1,60 @@
+"""The order of a training step: what a framework does between two steps of an optimizer, dry and for real.
+
+In a framework the lines are in the library, so the order is held without them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ta_lint.dryrun.machine.machine import Machine
+
+REAL = Path(__file__).with_name("framework_actions.py")
+SHOWN = {
+    "forward": "forward", "backward": "backward", "clip": "clip", "stepped": "step", "clear": "clear", "schedule": "schedule", "train": "train", "eval": "eval",
+}  # fmt: skip
+Step = tuple[str, ...]
+
+
+def real_steps(real: dict[str, Any]) -> Counter[Step]:
+    """How often each order of a step happened."""
+    return Counter(_split(_real_words(real)))
+
+
+def _real_words(real: dict[str, Any]) -> Iterator[str]:
+    for action, _, known in real["actions"]:
+        if action == "forward" and not known["recording"]:
+            yield "forward without a graph"
+        elif action in SHOWN:
+            yield SHOWN[action]
+
+
+def dry_steps(machine: Machine) -> dict[Step, bool]:
+    """The orders that a dry run says, each with whether all of it is certain."""
+    said: dict[Step, bool] = {}
+    words: list[tuple[str, bool]] = []
+    for event in machine.events:
+        word = "step" if event.action == "step" else SHOWN.get(event.action)
+        if event.action == "forward" and event.detail["recording"] is not True:
+            word = "forward without a graph"
+        if event.action == "clear" and event.detail.get("inside"):
+            continue
+        if word is not None:
+            words.append((word, event.certain))
+        if word == "step":
+            step = next(iter(_split(one for one, _ in words)))
+            said[step] = said.get(step, False) or all(certain for _, certain in words)
+            words = []
+    return said
+
+
+def _split(words: Iterable[str]) -> Iterator[Step]:
+    """What happens up to each step, where the same that happens again counts once."""
+    step: list[str] = []
+    for word in words:
+        if not step or step[-1] != word:
+            step.append(word)
+        if word == "step":
+            yield tuple(step)
+            step = []
