@@ -5,15 +5,19 @@ In a framework the lines are in the library, so the order is held without them.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.events.event import Event
 
 REAL = Path(__file__).with_name("framework_actions.py")
 SHOWN = {
     "forward": "forward", "backward": "backward", "clip": "clip", "stepped": "step", "clear": "clear", "schedule": "schedule", "train": "train", "eval": "eval",
 }  # fmt: skip
+LONGEST = 4
+"""Of what may happen again at once, in words."""
 Step = tuple[str, ...]
 
 
@@ -34,12 +38,10 @@ def dry_steps(machine: Machine) -> dict[Step, bool]:
     """The orders that a dry run says, each with whether all of it is certain."""
     said: dict[Step, bool] = {}
     words: list[tuple[str, bool]] = []
-    for event in machine.events:
+    for event in _again(machine.events, 0):
         word = "step" if event.action == "step" else SHOWN.get(event.action)
         if event.action == "forward" and event.detail["recording"] is not True:
             word = "forward without a graph"
-        if event.action == "clear" and event.detail.get("inside"):
-            continue
         if word is not None:
             words.append((word, event.certain))
         if word == "step":
@@ -49,12 +51,23 @@ def dry_steps(machine: Machine) -> dict[Step, bool]:
     return said
 
 
+def _again(events: list[Event], depth: int) -> Iterator[Event]:
+    """The events, those in the second pass of a loop twice: it stands for the later ones, so it comes after itself as well."""
+    for now, group in groupby(events, lambda event: event.passes[depth] if depth < len(event.passes) else None):
+        inner = list(group) if now is None else list(_again(list(group), depth + 1))
+        yield from inner
+        if now is not None and now[1] == 1:
+            yield from inner
+
+
 def _split(words: Iterable[str]) -> Iterator[Step]:
-    """What happens up to each step, where the same that happens again counts once."""
+    """What happens up to each step. What happens again at once counts once: layers of a model, batches that are accumulated."""
     step: list[str] = []
     for word in words:
-        if not step or step[-1] != word:
-            step.append(word)
+        step.append(word)
+        for length in range(1, LONGEST + 1):
+            if step[-length:] == step[-2 * length : -length]:
+                del step[-length:]
         if word == "step":
             yield tuple(step)
             step = []
