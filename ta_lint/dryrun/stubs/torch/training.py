@@ -387,9 +387,23 @@ def _load(made: Call) -> Value:
     return Unknown("what the file holds")
 
 
-@stub("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+_OF_CHECKPOINTING = frozenset("use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split())
+
+
+@stub("torch.utils.checkpoint.checkpoint")
 def _checkpoint(made: Call) -> Value:
-    return call(made.machine, made.args[0], made.args[1:], {}, made.node) if made.args else NONE
+    given = {name: value for name, value in made.kwargs.items() if name not in _OF_CHECKPOINTING}
+    return call(made.machine, made.argument(0, "function"), made.args[1:], given, made.node, loose=made.loose)
+
+
+@stub("torch.utils.checkpoint.checkpoint_sequential")
+def _checkpoint_in_parts(made: Call) -> Value:
+    layers, value = made.argument(0, "functions"), made.argument(2, "input")
+    if not isinstance(layers, Sequence):
+        return call(made.machine, layers, [value], {}, made.node)
+    for layer in layers.every:
+        value = call(made.machine, layer, [value], {}, made.node)
+    return value
 
 
 @stub("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
