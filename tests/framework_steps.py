@@ -45,8 +45,10 @@ def dry_steps(machine: Machine) -> dict[Step, bool]:
         if word is not None:
             words.append((word, event.certain))
         if word == "step":
-            step = next(iter(_split(one for one, _ in words)))
-            said[step] = said.get(step, False) or all(certain for _, certain in words)
+            certain = [one for one, sure in words if sure]
+            for happens in ([one for one, _ in words], certain):
+                for step in _split(happens):
+                    said[step] = said.get(step, False) or len(certain) == len(words)
             words = []
     return said
 
