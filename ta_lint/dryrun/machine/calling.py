@@ -167,7 +167,8 @@ def _of_the_program(
     running = [frame.function for frame in machine.frames if frame.function is not None]
     if len(running) > MOST_DEEP:
         return Unknown("calls are too deep")
-    if sum(one.node is function.node for one in running) > 1:
+    again = {id(frame) for frame in machine.frames if frame.function and frame.function.node is function.node}
+    if len(again) > 1:
         return Unknown(f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)

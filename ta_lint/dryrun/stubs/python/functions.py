@@ -61,8 +61,9 @@ def _len(made: Call) -> Value:
 @stub("builtins.isinstance", "builtins.issubclass")
 def _isinstance(made: Call) -> Value:
     value, kinds = made.argument(0, "obj"), made.argument(1, "kinds")
-    if isinstance(value, Class):
-        return boolean(value.is_a(kinds)) if isinstance(kinds, Class) else Unknown("a kind", "bool")
+    if made.name == "issubclass":
+        known = isinstance(value, Class) and isinstance(kinds, Class)
+        return boolean(value.is_a(kinds)) if known else Unknown("a kind", "bool")  # type: ignore[union-attr, arg-type]
     return boolean(is_instance(value, kinds))
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch.operations import any_operation, size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
@@ -130,14 +131,21 @@ def _takes(made: Call) -> Value:
 def _backward(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
-    made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+    _back(made, own)
     return NONE
+
+
+def _back(made: Call, own: Tensor) -> None:
+    """Gradients go back from a tensor, and what checkpointing has kept nothing of runs again, the last first."""
+    made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+    for function, args, kwargs in reversed(own.facts.again):
+        call(made.machine, function, list(args), dict(kwargs), made.node)
 
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
     for own in tensors_in(made.args[:1]):
-        made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+        _back(made, own)
     return NONE
 
 
