@@ -11,6 +11,7 @@ from ta_lint.dryrun.stubs.python import (
     construction,
     containers,
     functions,
+    introspection,
     iterating,
     standard,
 )
@@ -24,6 +25,7 @@ _LIBRARIES = (
     construction,
     containers,
     functions,
+    introspection,
     iterating,
     standard,
     pretrained,

@@ -25,9 +25,12 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    join,
     joined,
 )
 
+ANY = "**"
+"""The keyword of a value that any argument may have, as those of `f(**values)` whose names are not known."""
 STUB = ".stub"
 """How the file of a library's program ends."""
 MOST_DEEP = 40
@@ -176,7 +179,8 @@ def _of_the_program(
     running = [frame.function for frame in machine.frames if frame.function is not None]
     if len(running) > MOST_DEEP:
         return Unknown("calls are too deep")
-    if sum(one.node is function.node for one in running) > 1:
+    again = {id(frame) for frame in machine.frames if frame.function and frame.function.node is function.node}
+    if len(again) > 1:
         return Unknown(f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
@@ -258,22 +262,24 @@ def bind(frame: Frame, function: Function, args: list[Value], kwargs: dict[str, 
         frame.receiver = args[0]
     frame.names.update(zip(names, args, strict=False))
     left = dict(kwargs)
+    further = left.pop(ANY, None)
     for name in (*names[len(args) :], *(one.arg for one in parameters.kwonlyargs)):
+        default = function.defaults.get(name)
         if name in left:
             frame.names[name] = left.pop(name)
+        elif loose and further is not None:
+            frame.names[name] = further if default is None else join(default, further)
         elif loose:
             frame.names[name] = Unknown(f"the argument {name} of {function.name}")
         else:
-            frame.names[name] = function.defaults.get(name) or Unknown(
-                f"the argument {name} of {function.name}"
-            )
+            frame.names[name] = default or Unknown(f"the argument {name} of {function.name}")
     if parameters.vararg is not None:
-        rest = Unknown("further arguments") if loose else None
+        rest = Unknown("further arguments") if loose and further is None else None
         frame.names[parameters.vararg.arg] = Sequence(library.TUPLE, tuple(args[len(names) :]), rest)
     if parameters.kwarg is not None:
         table = Table(library.DICT, None, dict(left))
         if loose:
-            table.fields[REST] = Unknown("further arguments")
+            table.fields[REST] = further or Unknown("further arguments")
         frame.names[parameters.kwarg.arg] = table
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.assigning import assign
-from ta_lint.dryrun.machine.calling import Stopped, call
+from ta_lint.dryrun.machine.calling import ANY, Stopped, call
 from ta_lint.dryrun.machine.conditions import assume, decide, is_none
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import UNROLLED, collected, each, elements
@@ -463,12 +463,21 @@ def _call(machine: Machine, node: ast.Call, frame: Frame) -> Value:
         value = evaluate(machine, keyword.value, frame)
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
-        elif isinstance(value, Table):
-            kwargs.update({key: one for key, one in value.entries() if isinstance(key, str)})
-            loose = loose or value.rest is not None
         else:
-            loose = True
+            known, rest = _keywords(machine, value, keyword)
+            kwargs.update(known)
+            if rest is not None:
+                loose = True
+                kwargs.update({ANY: rest} if not isinstance(rest, Unknown) else {})
     return call(machine, function, args, kwargs, node, loose=loose)
+
+
+def _keywords(machine: Machine, value: Value, node: ast.AST) -> tuple[dict[str, Value], Value | None]:
+    """The arguments that `**value` gives, and what any further one is."""
+    if isinstance(value, Table):
+        return {key: one for key, one in value.entries() if isinstance(key, str)}, value.rest
+    mapping = isinstance(value, Object) and value.cls.find("__getitem__") is not None
+    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else Unknown("further arguments")
 
 
 def _super(frame: Frame) -> Value:

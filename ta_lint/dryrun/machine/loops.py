@@ -11,7 +11,7 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import Known, Stream, Unknown, Value
+from ta_lint.dryrun.values import Known, Place, Stream, Unknown, Value
 
 PASSES = 2
 
@@ -74,7 +74,7 @@ class Loop:
         self.machine = machine
         self.frame = frame
         self.doubt = machine.doubt
-        self.now = Pass(machine.place(node), -1, over, exact, machine.state.mark)
+        self.now = Pass(Place(frame.file, node), -1, over, exact, machine.state.mark)
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         """One more pass. `bind` assigns what the loop goes over."""

@@ -143,11 +143,14 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         setter = target.cls.find("__setattr__")
         found = target.cls.find(name)
         computed = isinstance(found, Object) and found.cls is library.PROPERTY
-        if computed and "set" in found.fields:
-            call(machine, found.fields["set"], [target, new], {}, node)
-        elif isinstance(setter, Native):
+        if isinstance(setter, Native):
             setter.run(Call(machine, node, [target, Known(name), new]))
-        elif not computed:
+        elif computed:
+            if "set" in found.fields:
+                call(machine, found.fields["set"], [target, new], {}, node)
+        else:
+            if name not in target.fields and isinstance(found, Known | Object) and not isinstance(found, Function):
+                target.fields[name] = found  # a branch that does not come by here leaves what the class says
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
             )

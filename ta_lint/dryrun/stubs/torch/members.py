@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch.operations import any_operation, size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
@@ -132,22 +133,24 @@ def _takes(made: Call) -> Value:
 def _backward(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
-    _go_back(made, own)
+    _back(made, own)
     return NONE
 
 
-def _go_back(made: Call, loss: Tensor) -> None:
-    """A gradient goes back from a loss."""
-    facts = loss.facts
+def _back(made: Call, own: Tensor) -> None:
+    """Gradients go back from a tensor, and what checkpointing has kept nothing of runs again, the last first."""
+    facts = own.facts
     made.emit(
-        "backward", loss, roots=roots_of(loss), perhaps=perhaps_of(loss), open=facts.open, cuts=facts.cuts
+        "backward", own, roots=roots_of(own), perhaps=perhaps_of(own), open=facts.open, cuts=facts.cuts
     )
+    for function, args, kwargs in reversed(facts.again):
+        call(made.machine, function, list(args), dict(kwargs), made.node)
 
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
     for own in tensors_in(made.args[:1]):
-        _go_back(made, own)
+        _back(made, own)
     return NONE
 
 

@@ -51,6 +51,8 @@ class Facts(Mergeable):
     """What its numbers are: `("probabilities", dim)`, `("logits", None)`, `("log-probabilities", dim)`, `("indices", None)`."""
     source: Any = None
     """What it was read from, such as the loader of its batch."""
+    again: tuple[Any, ...] = ()
+    """The calls that backward makes again, as checkpointing has kept nothing of them."""
 
     def either(self, other: "Facts") -> "Facts":
         """What is known of a tensor that has these facts or others."""
@@ -108,6 +110,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
         one.dtype if one.dtype == other.dtype else None,
         one.scale if one.scale == other.scale else None,
         one.source if one.source is other.source else None,
+        _few(one.again, other.again),
     )
 
 
@@ -167,20 +170,22 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     roots, perhaps = reach_of(values)
     why = _few(*(one.facts.open for one in found), *map(_why_unknown, values))
     cuts = tuple(dict.fromkeys(cut for one in found for cut in one.facts.cuts))[:MOST_CUTS]
+    again = _few(*(one.facts.again for one in found))
     recording = machine.modes["recording"]
     if recording is not True:
         if roots:
             cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]
         roots, perhaps = NOTHING, NOTHING if recording is False else roots | perhaps
-        why = () if recording is False else why
+        why, again = ((), ()) if recording is False else (why, again)
     sources = {id(one.facts.source): one.facts.source for one in found if one.facts.source is not None}
     source = next(iter(sources.values())) if len(sources) == 1 else None
     requires = True if roots else None if why or perhaps else False
     leaf = not roots and not perhaps and not why
-    return Tensor(replace(Facts(roots, perhaps, why, cuts, requires, leaf, source=source), **known), place)
+    facts = Facts(roots, perhaps, why, cuts, requires, leaf, source=source, again=again)
+    return Tensor(replace(facts, **known), place)
 
 
-def _few(*reasons: tuple[str, ...]) -> tuple[str, ...]:
+def _few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
 
 
@@ -199,5 +204,17 @@ def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
     facts = tensor.facts
     roots = roots_of(tensor)
     cuts = (*facts.cuts, Cut(how, place, roots))[:MOST_CUTS] if roots else facts.cuts
-    without = replace(facts, roots=NOTHING, perhaps=NOTHING, open=(), cuts=cuts, requires=False, leaf=True)
+    without = replace(
+        facts, roots=NOTHING, perhaps=NOTHING, open=(), cuts=cuts, requires=False, leaf=True, again=()
+    )
     return Tensor(replace(without, **known), place)
+
+
+def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
+    """The result of a call that backward makes again."""
+    if isinstance(value, Tensor) and not value.facts.leaf:
+        return Tensor(replace(value.facts, again=_few(value.facts.again, again)), value.made, value.cls)
+    if isinstance(value, Sequence):
+        rest = None if value.rest is None else kept_nothing_of(value.rest, again)
+        return Sequence(value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made)
+    return value
