@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from runnable import Program
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
@@ -120,9 +122,17 @@ def _counts(event: Event, script: str) -> bool:
     """Whether torch's hooks see an event. Gradients that are cleared by hand have no hook."""
     if event.entry is not None or event.place.file != script:
         return False
+    if event.action == "forward" and event.functions and _of_library(event.functions[-1].frame.file):
+        return False
     return event.action in {*ACTIONS, "mode"} and not (
         event.action == "clear" and isinstance(event.subject, Tensor)
     )
+
+
+@cache
+def _of_library(file: str) -> bool:
+    """Whether it is the program of a library other than torch: the modules that this calls are out of sight in a real run."""
+    return file.endswith(STUB) and not Path(file).read_text("utf-8").startswith("# torch")
 
 
 def _key(event: Event, truth: set[Key]) -> Key:
@@ -264,11 +274,12 @@ def _first_name(key: str) -> str:
 
 
 def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[int, Name]) -> None:
+    distant = {line for line, key in names.values() if key == _DISTANT}
     for action, kind, known in (("backward", "losses", "reaches"), ("step", "optimizers", "holds")):
         truth: dict[Key, set[frozenset[Name]]] = defaultdict(set)
         for what, line, detail in real["actions"]:
             if what == action:
-                truth[what, line].add(frozenset(tuple(one) for one in detail[known]))
+                truth[what, line].add(frozenset(_in_sight(tuple(one), distant) for one in detail[known]))
         claims: dict[Key, set[frozenset[Name]]] = defaultdict(set)
         certain: dict[Key, set[frozenset[Name]]] = defaultdict(set)
         unknown: dict[Key, str] = {}
@@ -315,9 +326,16 @@ def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], str]:
     else:
         return frozenset(), "the optimizer is not known"
     claim = frozenset(names.get(id(one), (0, "")) for one in parameters)
-    in_sight = frozenset(name for name in claim if name[1] != "parameters of its own")
     why = why or ("it depends" if not claim.issuperset(names.get(id(one), (0, "")) for one in more) else "")
-    return in_sight, why or ("a model out of sight" if in_sight != claim else "")
+    return claim, why
+
+
+_DISTANT = "parameters of its own"
+
+
+def _in_sight(name: Name, distant: set[int]) -> Name:
+    """The parameters of a model that a library makes in one line are one."""
+    return (name[0], _DISTANT) if name[0] in distant else name
 
 
 def _calls(result: Comparison, real: Real, happens: list[Happens]) -> None:
