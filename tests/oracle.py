@@ -97,6 +97,7 @@ def compare(program: Program, real: Real) -> Comparison:
     happens = [
         Happens(event, _key(event, truth)) for event in machine.events if _counts(event, str(program.path))
     ]
+    happens = [one for one in happens if one.key in truth or not _is_out_of_sight(one.event)]
     _actions(result, real, truth, happens, machine)
     _sets(result, real, happens, _names(machine, made))
     _calls(result, real, happens)
@@ -122,16 +123,19 @@ def _counts(event: Event, script: str) -> bool:
     """Whether torch's hooks see an event. Gradients that are cleared by hand have no hook."""
     if event.entry is not None or event.place.file != script:
         return False
-    if event.action == "forward" and event.functions and _of_library(event.functions[-1].frame.file):
-        return False
     return event.action in {*ACTIONS, "mode"} and not (
         event.action == "clear" and isinstance(event.subject, Tensor)
     )
 
 
+def _is_out_of_sight(event: Event) -> bool:
+    """Whether a library other than torch calls this module: a real run does not look into it."""
+    return event.action == "forward" and bool(event.functions) and _of_library(event.functions[-1].frame.file)
+
+
 @cache
 def _of_library(file: str) -> bool:
-    """Whether it is the program of a library other than torch: the modules that this calls are out of sight in a real run."""
+    """Whether it is the program of a library other than torch."""
     return file.endswith(STUB) and not Path(file).read_text("utf-8").startswith("# torch")
 
 

@@ -16,7 +16,7 @@ from ta_lint.dryrun.stubs.python import (
     standard,
 )
 from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
-from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, training
+from ta_lint.dryrun.stubs.torch import autograd, data, layers, members, modules, operations, training
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
@@ -30,6 +30,7 @@ _LIBRARIES = (
     standard,
     pretrained,
     programs,
+    autograd,
     containers_of_modules,
     data,
     layers,

@@ -89,10 +89,19 @@ def _enumerate(made: Call) -> Value:
     return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 
 
+def _turned(rows: list[iteration.Elements]) -> Value:
+    """`zip(*rows)`, where the last row stands for more of them."""
+    count = min(len(items) for items, _ in rows)
+    *known, last = rows
+    return list_of([tuple_of([items[index] for items, _ in known], last[0][index]) for index in range(count)])
+
+
 @stub("builtins.zip", "itertools.zip_longest")
 def _zip(made: Call) -> Value:
     found = [iteration.elements(made.machine, one, made.node) for one in made.args]
     stream = next((one for one in found if isinstance(one, Stream)), None)
+    if made.loose and stream is None and found:
+        return _turned(found)  # type: ignore[arg-type]
     if stream is None:
         lists = [one for one in found if isinstance(one, tuple)]
         short = min((len(items) for items, rest in lists if rest is None), default=0)

@@ -307,3 +307,8 @@ def _padded(made: Call) -> Value:
 @stub("torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.unpad_sequence")
 def _of_rows(made: Call) -> Value:
     return computed(made.machine, made.args[:1], made.place)
+
+
+@stub("torch.device")
+def _device(made: Call) -> Value:
+    return Unknown("a device", "device")

@@ -1,0 +1,42 @@
+"""`torch.autograd.Function`: operations whose backward the program writes itself."""
+
+from dataclasses import replace
+
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.library import CLASSMETHOD, find, new_class, stub
+from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor, computed
+from ta_lint.dryrun.values import Class, Object, Sequence, Unknown, Value
+
+FUNCTION = new_class("torch.autograd.Function", "torch.autograd.function.Function")
+
+
+@stub("ta_lint.apply")
+def _apply(made: Call) -> Value:
+    """Autograd leads from what `forward` gives to the arguments, whatever `forward` does with them."""
+    cls, args = made.args[0], made.args[1:]
+    assert isinstance(cls, Class)
+    facts = computed(made.machine, args, made.place).facts
+    forward = cls.find("forward")
+    if forward is None:
+        return Tensor(facts, made.place)
+    if isinstance(forward, Object) and "function" in forward.fields:
+        forward = forward.fields["function"]
+    context = [] if isinstance(cls.find("setup_context"), Object) else [Unknown("a context", "context")]
+    before = made.machine.modes["recording"]
+    made.machine.state.write(made.machine.modes, "recording", False)
+    result = call(made.machine, forward, [*context, *args], made.kwargs, made.node, loose=made.loose)
+    made.machine.state.write(made.machine.modes, "recording", before)
+    return _leads_to(result, facts, made)
+
+
+def _leads_to(value: Value, facts: Facts, made: Call) -> Value:
+    if isinstance(value, Sequence):
+        rest = None if value.rest is None else _leads_to(value.rest, facts, made)
+        return Sequence(value.cls, tuple(_leads_to(one, facts, made) for one in value.items), rest, made.place)
+    if isinstance(value, Tensor):
+        return Tensor(replace(facts, shape=value.facts.shape, dtype=value.facts.dtype), made.place)
+    return Tensor(facts, made.place) if isinstance(value, Unknown) and value.type is None else value
+
+
+FUNCTION.fields["apply"] = Object(CLASSMETHOD, None, {"function": find("ta_lint.apply")})
