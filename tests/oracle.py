@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +94,11 @@ def compare(program: Program, real: Real) -> Comparison:
     with _modules_made() as made:
         machine = dry_run(str(program.path))
     truth = {(action, line) for action, line, _ in real["actions"]}
+    unfollowed = list(accumulate(event.action == "unfollowed" for event in machine.events))
     happens = [
-        Happens(event, _key(event, truth)) for event in machine.events if _counts(event, str(program.path))
+        Happens(event, _key(event, truth), number)
+        for event, number in zip(machine.events, unfollowed, strict=True)
+        if _counts(event, str(program.path))
     ]
     happens = [one for one in happens if one.key in truth or not _is_out_of_sight(one.event)]
     _actions(result, real, truth, happens, machine)
@@ -108,10 +111,13 @@ def compare(program: Program, real: Real) -> Comparison:
 
 @dataclass
 class Happens:
-    """An event of the dry run with its key: the action and the line."""
+    """An event of the dry run."""
 
     event: Event
     key: Key
+    """The action and the line."""
+    unfollowed: int
+    """How many calls before it the dry run has not gone into."""
 
     @property
     def certain(self) -> bool:
@@ -221,7 +227,7 @@ def _until_certain(happens: list[Happens]) -> list[Happens]:
 
 
 def _claimed(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
-    """The pairs of which one certainly follows the other, in the same pass of the same loops."""
+    """The pairs of which one certainly follows the other, in the same pass of the same loops, and all between is followed."""
     for one, other in pairwise(happens):
         if one.key != other.key and one.certain and other.certain and one.event.passes == other.event.passes:
             yield one.key, other.key

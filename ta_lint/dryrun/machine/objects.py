@@ -140,7 +140,9 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
     ]
     for target in targets:
-        setter = target.cls.find("__setattr__")
+        if isinstance(target, Class) and target.made is None:
+            continue  # a class of a library, which is the same for all programs
+        setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
         computed = isinstance(found, Object) and found.cls is library.PROPERTY
         if isinstance(setter, Native):

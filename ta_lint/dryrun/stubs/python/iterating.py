@@ -93,7 +93,9 @@ def _turned(rows: list[iteration.Elements]) -> Value:
     """`zip(*rows)`, where the last row stands for more of them."""
     count = min(len(items) for items, _ in rows)
     *known, last = rows
-    return list_of([tuple_of([items[index] for items, _ in known], last[0][index]) for index in range(count)])
+    columns = [tuple_of([items[index] for items, _ in known], last[0][index]) for index in range(count)]
+    further = [rest for _, rest in rows if rest is not None]
+    return list_of(columns, tuple_of((), joined(further)) if further else None)
 
 
 @stub("builtins.zip", "itertools.zip_longest")
@@ -239,3 +241,12 @@ def _tqdm(made: Call) -> Value:
         return _range(made)
     found = iteration.elements(made.machine, value, made.node)
     return found if isinstance(found, Stream) else list_of(*found)
+
+
+@stub("itertools.repeat")
+def _repeat(made: Call) -> Value:
+    times = made.constant(1, "times")
+    value = made.argument(0, "object")
+    if isinstance(times, int) and times <= iteration.UNROLLED:
+        return list_of([value] * times)
+    return list_of((), value)

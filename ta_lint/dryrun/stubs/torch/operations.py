@@ -72,10 +72,6 @@ def _named(names: str, effect: Any) -> None:
 
 def any_operation(made: Call) -> Value:
     """An operation of which nothing more is known: autograd goes through it."""
-    if not any(True for _ in tensors_in(made.values())) and not any(
-        isinstance(one, Unknown) and one.type is None for one in made.values()
-    ):
-        return computed(made.machine, (), made.place)
     result = computed(made.machine, made.values(), made.place)
     name = made.name
     if name in SCALES:
@@ -266,7 +262,7 @@ def _function(name: str) -> Value | None:
 
 for _prefix in ("torch.nn.functional.", "torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse."):
     family(_prefix, _function)
-_NOT_OPERATIONS = frozenset("nn optim utils cuda amp autograd distributed distributions jit backends hub onnx compile save load device dtype no_grad inference_mode manual_seed version fx func library overrides testing profiler multiprocessing accelerator mps cpu xpu quantization ao export _C _dynamo finfo iinfo Generator Size sparse nested masked func set_grad_enabled is_tensor".split())  # fmt: skip
+_NOT_OPERATIONS = frozenset("nn optim utils cuda amp autograd distributed distributions jit backends hub onnx compile save load device dtype no_grad inference_mode manual_seed version fx func library overrides testing profiler multiprocessing accelerator mps cpu xpu quantization ao export _C _dynamo finfo iinfo Generator Size sparse nested masked func linalg fft special signal set_grad_enabled is_tensor".split())  # fmt: skip
 
 
 def _of_torch(name: str) -> Value | None:
@@ -307,6 +303,14 @@ def _padded(made: Call) -> Value:
 @stub("torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.unpad_sequence")
 def _of_rows(made: Call) -> Value:
     return computed(made.machine, made.args[:1], made.place)
+
+
+GENERATOR = new_class("torch.Generator", "torch._C.Generator")
+
+
+@method(GENERATOR, "__init__", "manual_seed", "seed", "set_state", "initial_seed", "get_state")
+def _seeded(made: Call) -> Value:
+    return made.args[0]
 
 
 @stub("torch.device")
