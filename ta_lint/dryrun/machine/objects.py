@@ -141,7 +141,7 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     ]
     for target in targets:
         if isinstance(target, Class) and target.made is None:
-            continue  # a class of a library, which is the same for all programs
+            machine.borrow(target, name)
         setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
         computed = isinstance(found, Object) and found.cls is library.PROPERTY

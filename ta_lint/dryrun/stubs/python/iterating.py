@@ -250,3 +250,9 @@ def _repeat(made: Call) -> Value:
     if isinstance(times, int) and times <= iteration.UNROLLED:
         return list_of([value] * times)
     return list_of((), value)
+
+
+@stub("random.sample", "random.choices")
+def _drawn(made: Call) -> Value:
+    """Some of the items, nobody knows which."""
+    return list_of((), iteration.joined_elements(made.machine, made.argument(0, "population"), made.node))
