@@ -4,6 +4,7 @@ A claim is what the dry run says without doubt. It is false if the real run show
 not say is missed. Neither guessed entries nor what happens in another file than the script counts.
 """
 
+import ast
 import hashlib
 import json
 import subprocess
@@ -107,7 +108,7 @@ def compare(program: Program, real: Real) -> Comparison:
         if _counts(event, str(program.path))
     ]
     happens = [one for one in happens if one.key in truth or not _is_out_of_sight(one.event)]
-    _actions(result, real, truth, happens, machine)
+    _actions(result, real, truth, happens, _lines_called(machine, str(program.path)))
     _sets(result, real, happens, _names(machine, watched))
     _calls(result, real, happens)
     _outputs(result, real, happens)
@@ -161,7 +162,7 @@ def _key(event: Event, truth: set[Key]) -> Key:
 
 
 def _actions(
-    result: Comparison, real: Real, truth: set[Key], happens: list[Happens], machine: Machine
+    result: Comparison, real: Real, truth: set[Key], happens: list[Happens], called: set[int]
 ) -> None:
     ended = real["status"] == "ended"
     said = {one.key for one in happens}
@@ -170,7 +171,6 @@ def _actions(
     before: dict[Any, list[Any]] = defaultdict(list)
     for one, other in follows:
         before[other].append(one)
-    called = _lines_called(machine)
     for key in sorted(truth):
         ordered = all(one == key or one not in said or (one, key) in allowed for one in before[key])
         why = (
@@ -191,19 +191,14 @@ def _actions(
             result.false.append(f"{other} after {one}, which is never so")
 
 
-def _lines_called(machine: Machine) -> set[int]:
-    """The lines of all code that runs, but for what only guessed entries run."""
-    outside = set(range(1, 100_000))
-    for frame in machine.program._frames.values():
-        tree = machine.program.tree(frame.file)
-        if frame.names.get("__name__") != Known("__main__") or tree is None:
-            continue
-        import ast
-
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in machine.called:
-                outside -= set(range(node.lineno + 1, (node.end_lineno or 0) + 1))
-    return outside
+def _lines_called(machine: Machine, script: str) -> set[int]:
+    """The lines of a script that run, but for those that only guessed entries run."""
+    tree = machine.program.tree(script)
+    lines = set(range(len(ast.unparse(tree)) if tree else 0))
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in machine.called:
+            lines -= set(range(node.lineno + 1, (node.end_lineno or 0) + 1))
+    return lines
 
 
 def _followers(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
@@ -310,7 +305,10 @@ def _names(machine: Machine, watched: Watched) -> dict[int, Name]:
 def _first_name(key: str) -> str:
     """The name that a parameter had before torch moved it aside, to compute the weight of its layer from it."""
     return (
-        key.removesuffix("_orig").removesuffix(".original").removeprefix("parametrizations.").rpartition(".")[2]
+        key.removesuffix("_orig")
+        .removesuffix(".original")
+        .removeprefix("parametrizations.")
+        .rpartition(".")[2]
     )
 
 
@@ -329,8 +327,8 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
                 claim, why = _set(one.event, names)
                 if why:
                     unknown[one.key] = why
-                    if not any(claim <= all_ for all_ in truth[one.key]):
-                        certain[one.key].add(claim)
+                    if action == "backward" and not any(claim <= all_ for all_ in truth[one.key]):
+                        certain[one.key].add(claim)  # it reaches at least these
                 else:
                     claims[one.key].add(claim)
                     if one.event.certain:
@@ -452,6 +450,20 @@ def _fits(claim: Any, shape: tuple[int, ...]) -> bool:
         len(claim) == len(shape)
         and all(not isinstance(one, int) or one == size for one, size in zip(claim, shape, strict=True))
     )
+
+
+def compared(programs: Iterable[Program], folder: Path, jobs: int = 2) -> list[Comparison]:
+    """The comparisons of all programs whose real runs say something."""
+    runs = real_runs(programs, folder / "results", jobs)
+    return [compare(program, real) for program, real in runs if not left_out(program, real)]
+
+
+def shares(results: list[Comparison]) -> dict[str, float]:
+    """Of what really happens, the share that is known, by kind."""
+    return {
+        kind: sum(one.known[kind] for one in results) / (sum(one.happened[kind] for one in results) or 1)
+        for kind in KINDS
+    }
 
 
 def summary(results: list[Comparison]) -> Iterator[str]:

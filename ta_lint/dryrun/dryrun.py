@@ -15,8 +15,8 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 from ta_lint.dryrun.stubs.torch import autograd, data, layers, members, modules, operations, training
+from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (

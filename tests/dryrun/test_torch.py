@@ -107,7 +107,9 @@ REACHES = {
 
 
 @pytest.mark.parametrize("what", REACHES)
-def test_a_gradient_certainly_goes_to_some_parameters_and_perhaps_to_others(what: str, tmp_path: Path) -> None:
+def test_a_gradient_certainly_goes_to_some_parameters_and_perhaps_to_others(
+    what: str, tmp_path: Path
+) -> None:
     code, expected = REACHES[what]
     backward = last(ran(tmp_path, f"{code}loss.backward()\n"), "backward")
     assert not backward.detail["open"]

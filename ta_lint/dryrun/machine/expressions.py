@@ -383,7 +383,11 @@ def _dict_of(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
 
 
 def _gathered(
-    machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value], over: Elements | Stream | None = None
+    machine: Machine,
+    node: Any,
+    frame: Frame,
+    result: Callable[[Frame], Value],
+    over: Elements | Stream | None = None,
 ) -> tuple[list[Value], bool | None]:
     """The values that a comprehension makes, and whether these are all, each once; None if the last stands for more of them.
 
@@ -486,7 +490,9 @@ def _keywords(machine: Machine, value: Value, node: ast.AST) -> tuple[dict[str, 
     if isinstance(value, Table):
         return {key: one for key, one in value.entries() if isinstance(key, str)}, value.rest
     mapping = isinstance(value, Object) and value.cls.find("__getitem__") is not None
-    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else part_of(value, "further arguments")
+    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else part_of(
+        value, "further arguments"
+    )
 
 
 def _super(frame: Frame) -> Value:

@@ -33,7 +33,9 @@ def _apply(made: Call) -> Value:
 def _leads_to(value: Value, facts: Facts, made: Call) -> Value:
     if isinstance(value, Sequence):
         rest = None if value.rest is None else _leads_to(value.rest, facts, made)
-        return Sequence(value.cls, tuple(_leads_to(one, facts, made) for one in value.items), rest, made.place)
+        return Sequence(
+            value.cls, tuple(_leads_to(one, facts, made) for one in value.items), rest, made.place
+        )
     if isinstance(value, Tensor):
         return Tensor(replace(facts, shape=value.facts.shape, dtype=value.facts.dtype), made.place)
     return Tensor(facts, made.place) if isinstance(value, Unknown) and value.type is None else value

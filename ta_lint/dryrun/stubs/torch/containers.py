@@ -108,7 +108,11 @@ def _any_of(own: Object) -> Value:
 
 def _kept(own: Object, value: Value) -> Value:
     """What a container keeps: of a tensor, containers of parameters make one."""
-    if isinstance(value, Tensor) and value.cls is not PARAMETER and (own.cls.is_a(PARAMETERS) or own.cls.is_a(NAMED_PARAMETERS)):
+    if (
+        isinstance(value, Tensor)
+        and value.cls is not PARAMETER
+        and (own.cls.is_a(PARAMETERS) or own.cls.is_a(NAMED_PARAMETERS))
+    ):
         return Tensor(replace(value.facts, requires=True), value.made, PARAMETER)
     return value
 
@@ -201,14 +205,14 @@ def _keyed(made: Call) -> Value:
     own, key = _own(made), made.args[1]
     if isinstance(key, Known) and key.value in own.fields:
         return own.fields[key.value]  # type: ignore[no-any-return]
-    every = [value for _, value in _entries(own)] + [own.fields[name] for name in ("…",) if name in own.fields]
+    every = [value for _, value in _entries(own)] + [
+        own.fields[name] for name in ("…",) if name in own.fields
+    ]
     return joined(every) if every else Unknown("a module")
 
 
 def _entries(own: Object) -> list[tuple[str, Value]]:
-    return [
-        (key, value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")
-    ]
+    return [(key, value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")]
 
 
 @method(KEYED, "__setitem__")

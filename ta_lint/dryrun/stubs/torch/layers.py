@@ -128,7 +128,9 @@ LAYERS = {
     ),
     **{
         f"Lazy{name}": Layer(
-            _CONVOLUTION.removeprefix("in_channels "), _convolution, _channels(n) if name[4].isdigit() else _unknown
+            _CONVOLUTION.removeprefix("in_channels "),
+            _convolution,
+            _channels(n) if name[4].isdigit() else _unknown,
         )
         for n in (1, 2, 3)
         for name in (f"Conv{n}d", f"ConvTranspose{n}d")

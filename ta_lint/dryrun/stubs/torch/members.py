@@ -140,9 +140,7 @@ def _backward(made: Call) -> Value:
 def _back(made: Call, own: Tensor) -> None:
     """Gradients go back from a tensor, and what checkpointing has kept nothing of runs again, the last first."""
     facts = own.facts
-    made.emit(
-        "backward", own, roots=roots_of(own), perhaps=perhaps_of(own), open=facts.open, cuts=facts.cuts
-    )
+    made.emit("backward", own, roots=roots_of(own), perhaps=perhaps_of(own), open=facts.open, cuts=facts.cuts)
     for function, args, kwargs in reversed(facts.again):
         call(made.machine, function, list(args), dict(kwargs), made.node)
 

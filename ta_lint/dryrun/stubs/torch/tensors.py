@@ -216,5 +216,7 @@ def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
         return Tensor(replace(value.facts, again=_few(value.facts.again, again)), value.made, value.cls)
     if isinstance(value, Sequence):
         rest = None if value.rest is None else kept_nothing_of(value.rest, again)
-        return Sequence(value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made)
+        return Sequence(
+            value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made
+        )
     return value
