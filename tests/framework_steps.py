@@ -62,7 +62,9 @@ def hold(script: Path, real: dict[str, Any]) -> Held:
     really, said = real_steps(real), dry_steps(events)
     held.happened["steps"] = really.total()
     held.known["steps"] = sum(count for step, count in really.items() if step in said)
-    held.false += [f"a step is {' '.join(step)}" for step, certain in said.items() if certain and step not in really]
+    held.false += [
+        f"a step is {' '.join(step)}" for step, certain in said.items() if certain and step not in really
+    ]
     names = _names(machine)
     _sets(held, "backward", "reaches", real, [(event, _reached(event)) for event in events], names)
     _sets(held, "step", "holds", real, [(event, _held(event)) for event in events], names)
@@ -97,11 +99,13 @@ def dry_steps(events: list[Event]) -> dict[Step, bool]:
 
 def _again(events: list[Event], depth: int) -> Iterator[Event]:
     """The events, those in the second pass of a loop twice: it stands for the later ones, so it comes after itself as well."""
-    for now, group in groupby(events, lambda event: event.passes[depth] if depth < len(event.passes) else None):
-        inner = list(group) if now is None else list(_again(list(group), depth + 1))
-        yield from inner
-        if now is not None and now[1] == 1:
-            yield from inner
+    for now, group in groupby(
+        events, lambda event: event.passes[depth] if depth < len(event.passes) else None
+    ):
+        inner = list(group)
+        if now is not None:
+            inner = list(_again(inner, depth + 1))
+        yield from inner if now is None or now[1] != 1 else inner * 2
 
 
 def _split(words: Iterable[str]) -> Iterator[Step]:
@@ -141,7 +145,12 @@ def _held(event: Event) -> tuple[Any, bool] | None:
 
 
 def _sets(
-    held: Held, action: str, key: str, real: dict[str, Any], claims: list[tuple[Event, Any]], names: dict[int, Name]
+    held: Held,
+    action: str,
+    key: str,
+    real: dict[str, Any],
+    claims: list[tuple[Event, Any]],
+    names: dict[int, Name],
 ) -> None:
     """The parameters that losses reach, or that optimizers hold, by the line that leads to it."""
     truth: dict[int, set[frozenset[Name]]] = defaultdict(set)
@@ -153,11 +162,14 @@ def _sets(
         named = {names.get(id(one), (0, "")) for one in claim[0]} if claim else set()
         if claim and claim[1] and OWN not in {name for _, name in named}:
             said[event.place.line].add(frozenset(named))
-    for line, sets in truth.items():
+    for line in truth:
         held.happened[key] += 1
         held.known[key] += bool(said[line])
     held.false += [
-        f"line {line} {key} {sorted(one)}" for line, sets in said.items() for one in sets if one not in truth[line]
+        f"line {line} {key} {sorted(one)}"
+        for line, sets in said.items()
+        for one in sets
+        if one not in truth[line]
     ]
 
 
@@ -172,7 +184,9 @@ def _calls(held: Held, real: dict[str, Any], events: list[Event]) -> None:
         if event.action == "forward" and "out of sight" not in event.subject.cls.name:
             training = event.detail["training"]
             mode = training.value if isinstance(training, Known) else None
-            said[event.place.line, event.subject.cls.name.rpartition(".")[2]].add((mode, event.detail["recording"]))
+            said[event.place.line, event.subject.cls.name.rpartition(".")[2]].add(
+                (mode, event.detail["recording"])
+            )
     for key, modes in truth.items():
         held.happened["calls"] += 1
         held.known["calls"] += bool(said[key]) and said[key] <= modes

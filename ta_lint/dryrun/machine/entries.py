@@ -9,7 +9,6 @@ from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.reach import trains
 from ta_lint.dryrun.values import Class, Function, Object, Value
 
-
 FRAMEWORK = "__entry__"
 """The method of a framework's class that runs an instance as the framework does."""
 
@@ -33,9 +32,7 @@ def run_script(machine: Machine, path: str) -> None:
 
 def enter_class(machine: Machine, cls: Class) -> None:
     """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each."""
-    methods = [
-        one for one in cls.fields.values() if isinstance(one, Function) and one.name != "__init__"
-    ]
+    methods = [one for one in cls.fields.values() if isinstance(one, Function) and one.name != "__init__"]
     left = [one for one in methods if one.node not in machine.called]
     if not left:
         return

@@ -471,7 +471,9 @@ def _keywords(machine: Machine, value: Value, node: ast.AST) -> tuple[dict[str, 
     if isinstance(value, Table):
         return {key: one for key, one in value.entries() if isinstance(key, str)}, value.rest
     mapping = isinstance(value, Object) and value.cls.find("__getitem__") is not None
-    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else Unknown("further arguments")
+    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else Unknown(
+        "further arguments"
+    )
 
 
 def _super(frame: Frame) -> Value:

@@ -152,7 +152,11 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
             if "set" in found.fields:
                 call(machine, found.fields["set"], [target, new], {}, node)
         else:
-            if name not in target.fields and isinstance(found, Known | Object) and not isinstance(found, Function):
+            if (
+                name not in target.fields
+                and isinstance(found, Known | Object)
+                and not isinstance(found, Function)
+            ):
                 target.fields[name] = found  # a branch that does not come by here leaves what the class says
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])

@@ -10,7 +10,9 @@ scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=8)
 dataset = TensorDataset(torch.randn(32, 6), torch.randint(0, 3, (32,)))
 train_loader = DataLoader(dataset, batch_size=8, shuffle=True)
 eval_loader = DataLoader(dataset, batch_size=16)
-model, optimizer, train_loader, eval_loader, scheduler = accelerator.prepare(model, optimizer, train_loader, eval_loader, scheduler)
+model, optimizer, train_loader, eval_loader, scheduler = accelerator.prepare(
+    model, optimizer, train_loader, eval_loader, scheduler
+)
 loss_function = nn.CrossEntropyLoss()
 for epoch in range(2):
     model.train()

@@ -24,7 +24,9 @@ class Denoiser(nn.Module):
 
 
 class Trainer:
-    def __init__(self, model, dataset, *, batch_size=4, steps=4, accumulate_every=2, lr=1e-4, max_grad_norm=1.0):
+    def __init__(
+        self, model, dataset, *, batch_size=4, steps=4, accumulate_every=2, lr=1e-4, max_grad_norm=1.0
+    ):
         self.accelerator = Accelerator(cpu=True, mixed_precision="no")
         self.model = model
         self.steps, self.accumulate_every, self.max_grad_norm = steps, accumulate_every, max_grad_norm
@@ -37,7 +39,9 @@ class Trainer:
     def save(self, milestone):
         if not self.accelerator.is_local_main_process:
             return
-        torch.save({"model": self.accelerator.get_state_dict(self.model), "step": self.step}, f"model-{milestone}.pt")
+        torch.save(
+            {"model": self.accelerator.get_state_dict(self.model), "step": self.step}, f"model-{milestone}.pt"
+        )
 
     def train(self):
         while self.step < self.steps:

@@ -1,9 +1,8 @@
+import lightning as L
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-import lightning as L
 
 
 class LitAutoEncoder(L.LightningModule):
@@ -25,5 +24,7 @@ class LitAutoEncoder(L.LightningModule):
 
 
 train_loader = DataLoader(TensorDataset(torch.randn(32, 12)), batch_size=8)
-trainer = L.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
+trainer = L.Trainer(
+    max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+)
 trainer.fit(model=LitAutoEncoder(), train_dataloaders=train_loader)

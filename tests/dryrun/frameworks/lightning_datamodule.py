@@ -68,8 +68,14 @@ def main():
     pl.seed_everything(0)
     data = Blobs()
     model = Classifier(hidden=8)
-    callbacks = [EarlyStopping(monitor="val_loss", patience=3), ModelCheckpoint(monitor="val_loss"), LearningRateMonitor()]
-    trainer = pl.Trainer(max_epochs=3, accelerator="cpu", callbacks=callbacks, enable_progress_bar=False, log_every_n_steps=1)
+    callbacks = [
+        EarlyStopping(monitor="val_loss", patience=3),
+        ModelCheckpoint(monitor="val_loss"),
+        LearningRateMonitor(),
+    ]
+    trainer = pl.Trainer(
+        max_epochs=3, accelerator="cpu", callbacks=callbacks, enable_progress_bar=False, log_every_n_steps=1
+    )
     trainer.fit(model, datamodule=data)
     trainer.test(model, datamodule=data)
 

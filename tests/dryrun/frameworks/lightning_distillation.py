@@ -56,5 +56,7 @@ class Data(LightningDataModule):
 
 
 if __name__ == "__main__":
-    trainer = Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    trainer = Trainer(
+        max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+    )
     trainer.fit(Distiller(mlp(8), mlp(32)), Data())

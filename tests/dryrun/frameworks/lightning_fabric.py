@@ -34,7 +34,9 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     model, optimizer = fabric.setup(model, optimizer)
     data = TensorDataset(torch.randn(32, 4), torch.randint(0, 3, (32,)))
-    train_loader, val_loader = fabric.setup_dataloaders(DataLoader(data, batch_size=4), DataLoader(data, batch_size=16))
+    train_loader, val_loader = fabric.setup_dataloaders(
+        DataLoader(data, batch_size=4), DataLoader(data, batch_size=16)
+    )
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
     for epoch in range(2):
         for step, (x, y) in enumerate(train_loader):

@@ -1,7 +1,7 @@
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 from lightning.pytorch import LightningModule, Trainer
+from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
@@ -24,7 +24,9 @@ class Discriminator(nn.Module):
 
 
 class GAN(LightningModule):
-    def __init__(self, latent_dim: int = 4, width: int = 8, lr: float = 2e-4, b1: float = 0.5, b2: float = 0.999):
+    def __init__(
+        self, latent_dim: int = 4, width: int = 8, lr: float = 2e-4, b1: float = 0.5, b2: float = 0.999
+    ):
         super().__init__()
         self.save_hyperparameters()
         self.automatic_optimization = False
@@ -73,5 +75,7 @@ class GAN(LightningModule):
 
 if __name__ == "__main__":
     gan = GAN(width=6)
-    trainer = Trainer(accelerator="cpu", max_epochs=2, logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    trainer = Trainer(
+        accelerator="cpu", max_epochs=2, logger=False, enable_checkpointing=False, enable_progress_bar=False
+    )
     trainer.fit(gan)

@@ -1,6 +1,6 @@
 import lightning.pytorch as pl
 import torch
-import torch.nn as nn
+from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
@@ -44,6 +44,8 @@ class ManualAccumulation(pl.LightningModule):
 
 
 model = ManualAccumulation()
-trainer = pl.Trainer(max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
+trainer = pl.Trainer(
+    max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+)
 trainer.fit(model)
 trainer.validate(model)

@@ -1,8 +1,7 @@
+import lightning as L
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-
-import lightning as L
 
 
 class TwoRates(L.LightningModule):
@@ -37,10 +36,14 @@ class TwoRates(L.LightningModule):
 
     def configure_optimizers(self):
         optimizer = optim.Adam(
-            [{"params": self.backbone.parameters(), "lr": self.lr * 0.1}, {"params": self.head.parameters()}], lr=self.lr
+            [{"params": self.backbone.parameters(), "lr": self.lr * 0.1}, {"params": self.head.parameters()}],
+            lr=self.lr,
         )
         scheduler = optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.95**step)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step", "frequency": 1}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step", "frequency": 1},
+        }
 
 
 L.seed_everything(7)
@@ -48,7 +51,15 @@ x = torch.randn(24, 6)
 dataset = TensorDataset(x, (x[:, 0] > 0).float())
 loaders = DataLoader(dataset, batch_size=6, shuffle=True), DataLoader(dataset, batch_size=12)
 model = TwoRates()
-trainer = L.Trainer(max_epochs=2, accelerator="cpu", precision="bf16-mixed", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+trainer = L.Trainer(
+    max_epochs=2,
+    accelerator="cpu",
+    precision="bf16-mixed",
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
+)
 trainer.fit(model, *loaders)
 trainer.validate(model, loaders[1], verbose=False)
 predictions = torch.cat(trainer.predict(model, loaders[1]))

@@ -1,5 +1,5 @@
-import torch
 import pytorch_lightning as pl
+import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -40,5 +40,7 @@ if __name__ == "__main__":
     y = torch.randn(32)
     y[3] = float("inf")
     data = TensorDataset(torch.randn(32, 7, 3), y)
-    trainer = pl.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    trainer = pl.Trainer(
+        max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+    )
     trainer.fit(Skipping(), DataLoader(data, batch_size=4))

@@ -17,6 +17,15 @@ class Module(nn.Module):
 
 x = np.random.randn(40, 5).astype(np.float32)
 y = (x.sum(axis=1) > 0).astype(np.int64)
-net = NeuralNetClassifier(Module, max_epochs=2, lr=0.1, batch_size=8, criterion=nn.CrossEntropyLoss, optimizer=torch.optim.Adam, module__units=6, verbose=0)
+net = NeuralNetClassifier(
+    Module,
+    max_epochs=2,
+    lr=0.1,
+    batch_size=8,
+    criterion=nn.CrossEntropyLoss,
+    optimizer=torch.optim.Adam,
+    module__units=6,
+    verbose=0,
+)
 net.fit(x, y)
 print(net.predict_proba(x[:4]).shape)

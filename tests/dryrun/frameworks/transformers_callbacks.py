@@ -37,7 +37,16 @@ dataset = [{"input_ids": torch.randint(0, 15, (5,)), "labels": torch.randint(0, 
 optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4)
 scheduler = get_linear_schedule_with_warmup(optimizer, num_warmup_steps=2, num_training_steps=6)
 training_args = TrainingArguments(
-    output_dir="tagger", num_train_epochs=2, per_device_train_batch_size=4, logging_steps=1, report_to=[], use_cpu=True, save_strategy="no", disable_tqdm=True
+    output_dir="tagger",
+    num_train_epochs=2,
+    per_device_train_batch_size=4,
+    logging_steps=1,
+    report_to=[],
+    use_cpu=True,
+    save_strategy="no",
+    disable_tqdm=True,
 )
-trainer = Trainer(model, training_args, train_dataset=dataset, optimizers=(optimizer, scheduler), callbacks=[Unfreeze()])
+trainer = Trainer(
+    model, training_args, train_dataset=dataset, optimizers=(optimizer, scheduler), callbacks=[Unfreeze()]
+)
 trainer.train()

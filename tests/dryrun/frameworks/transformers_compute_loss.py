@@ -17,14 +17,35 @@ class WeightedTrainer(Trainer):
 
 
 def main():
-    config = BertConfig(vocab_size=30, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, num_labels=2)
+    config = BertConfig(
+        vocab_size=30,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_labels=2,
+    )
     model = BertForSequenceClassification(config)
     rows = [
-        {"input_ids": torch.randint(0, 30, (6,)), "attention_mask": torch.ones(6, dtype=torch.long), "labels": i % 2}
+        {
+            "input_ids": torch.randint(0, 30, (6,)),
+            "attention_mask": torch.ones(6, dtype=torch.long),
+            "labels": i % 2,
+        }
         for i in range(12)
     ]
-    args = TrainingArguments("out", max_steps=3, per_device_train_batch_size=4, report_to="none", use_cpu=True, save_strategy="no", disable_tqdm=True)
-    trainer = WeightedTrainer(model=model, args=args, train_dataset=rows, class_weights=torch.tensor([1.0, 2.0]))
+    args = TrainingArguments(
+        "out",
+        max_steps=3,
+        per_device_train_batch_size=4,
+        report_to="none",
+        use_cpu=True,
+        save_strategy="no",
+        disable_tqdm=True,
+    )
+    trainer = WeightedTrainer(
+        model=model, args=args, train_dataset=rows, class_weights=torch.tensor([1.0, 2.0])
+    )
     trainer.train()
 
 

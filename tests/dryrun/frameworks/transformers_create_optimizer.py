@@ -60,7 +60,15 @@ class LayerwiseTrainer(Trainer):
 
 trainer = LayerwiseTrainer(
     model=Classifier(Encoder()),
-    args=TrainingArguments(output_dir="layers", num_train_epochs=1, per_device_train_batch_size=4, report_to=[], use_cpu=True, save_strategy="no", disable_tqdm=True),
+    args=TrainingArguments(
+        output_dir="layers",
+        num_train_epochs=1,
+        per_device_train_batch_size=4,
+        report_to=[],
+        use_cpu=True,
+        save_strategy="no",
+        disable_tqdm=True,
+    ),
     train_dataset=Noisy(),
     eval_dataset=Noisy(),
 )

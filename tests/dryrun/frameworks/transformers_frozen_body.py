@@ -1,6 +1,11 @@
 import torch
 from torch.utils.data import DataLoader
-from transformers import AutoModelForSequenceClassification, DistilBertConfig, DistilBertForSequenceClassification, get_scheduler
+from transformers import (
+    AutoModelForSequenceClassification,
+    DistilBertConfig,
+    DistilBertForSequenceClassification,
+    get_scheduler,
+)
 
 
 def tiny(path):
@@ -10,7 +15,10 @@ def tiny(path):
 
 
 def collate(rows):
-    return {"input_ids": torch.stack([ids for ids, _ in rows]), "labels": torch.tensor([label for _, label in rows])}
+    return {
+        "input_ids": torch.stack([ids for ids, _ in rows]),
+        "labels": torch.tensor([label for _, label in rows]),
+    }
 
 
 def evaluate(model, loader):

@@ -48,6 +48,12 @@ args = TrainingArguments(
     disable_tqdm=True,
     use_cpu=True,
 )
-trainer = Trainer(model=Model(), args=args, train_dataset=Points(16), eval_dataset=Points(8), compute_metrics=compute_metrics)
+trainer = Trainer(
+    model=Model(),
+    args=args,
+    train_dataset=Points(16),
+    eval_dataset=Points(8),
+    compute_metrics=compute_metrics,
+)
 trainer.train()
 print(trainer.evaluate())

@@ -2,12 +2,16 @@ import torch
 from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments, T5Config, T5ForConditionalGeneration
 
 torch.manual_seed(0)
-config = T5Config(vocab_size=24, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0)
+config = T5Config(
+    vocab_size=24, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0
+)
 model = T5ForConditionalGeneration(config)
 
 
 def pairs(count):
-    return [{"input_ids": torch.randint(1, 24, (6,)), "labels": torch.randint(1, 24, (5,))} for _ in range(count)]
+    return [
+        {"input_ids": torch.randint(1, 24, (6,)), "labels": torch.randint(1, 24, (5,))} for _ in range(count)
+    ]
 
 
 args = Seq2SeqTrainingArguments(

@@ -72,9 +72,19 @@ def _type(made: Call) -> Value:
     if len(made.args) == 1:
         return class_of(made.args[0]) or Unknown("a type")
     name, bases, body = (made.argument(index, "") for index in range(3))
-    if isinstance(name, Known) and isinstance(bases, Sequence) and all(isinstance(one, Class) for one in bases.items):
+    if (
+        isinstance(name, Known)
+        and isinstance(bases, Sequence)
+        and all(isinstance(one, Class) for one in bases.items)
+    ):
         fields = dict(body.fields) if isinstance(body, Table) else {}
-        return Class(str(name.value), tuple(one for one in bases.items if isinstance(one, Class)), fields, None, made.place)
+        return Class(
+            str(name.value),
+            tuple(one for one in bases.items if isinstance(one, Class)),
+            fields,
+            None,
+            made.place,
+        )
     return Unknown("a class made by type()")
 
 

@@ -145,7 +145,9 @@ def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
     one = sample(machine, loader.fields.get("dataset", NONE), node)
     collate = loader.fields.get("collate_fn", NONE)
     if isinstance(collate, Function | Bound) or (
-        isinstance(collate, Object) and not isinstance(collate, Class) and collate.cls.find("__call__") is not None
+        isinstance(collate, Object)
+        and not isinstance(collate, Class)
+        and collate.cls.find("__call__") is not None
     ):
         return attempt(machine, collate, [list_of((), one)], node)
     return collated(one, loader)

@@ -148,7 +148,10 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     source = next(iter(sources.values())) if len(sources) == 1 else None
     requires = True if roots else None if why else False
     return Tensor(
-        replace(Facts(roots, why, cuts, requires, not roots and not why, source=source, again=again), **known), place
+        replace(
+            Facts(roots, why, cuts, requires, not roots and not why, source=source, again=again), **known
+        ),
+        place,
     )
 
 
@@ -184,5 +187,7 @@ def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
         return Tensor(replace(value.facts, again=_few(value.facts.again, again)), value.made, value.cls)
     if isinstance(value, Sequence):
         rest = None if value.rest is None else kept_nothing_of(value.rest, again)
-        return Sequence(value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made)
+        return Sequence(
+            value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made
+        )
     return value

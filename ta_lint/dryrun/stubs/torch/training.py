@@ -387,7 +387,9 @@ def _load(made: Call) -> Value:
     return Unknown("what the file holds")
 
 
-_OF_CHECKPOINTING = frozenset("use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split())
+_OF_CHECKPOINTING = frozenset(
+    "use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split()
+)
 
 
 @stub("torch.utils.checkpoint.checkpoint")
@@ -399,12 +401,18 @@ def _checkpoint(made: Call) -> Value:
 @stub("torch.utils.checkpoint.checkpoint_sequential")
 def _checkpoint_in_parts(made: Call) -> Value:
     """All parts but the last keep nothing, so their layers run again in backward."""
-    layers, segments, value = made.argument(0, "functions"), made.constant(1, "segments"), made.argument(2, "input")
+    layers, segments, value = (
+        made.argument(0, "functions"),
+        made.constant(1, "segments"),
+        made.argument(2, "input"),
+    )
     items, rest = iteration.collected(made.machine, layers, made.node)
     parts = [items] if rest is None else [(rest,)]
     if rest is None and isinstance(segments, int) and 1 < segments <= len(items):
         size = len(items) // segments
-        parts = [items[at : at + size] for at in range(0, size * (segments - 1), size)] + [items[size * (segments - 1) :]]
+        parts = [items[at : at + size] for at in range(0, size * (segments - 1), size)] + [
+            items[size * (segments - 1) :]
+        ]
     for part in parts:
         for layer in part:
             if part is parts[-1]:
