@@ -1,4 +1,4 @@
-"""What the programs of frameworks do to a user's code, without a real run: `test_frameworks.py` holds them against one."""
+"""What the programs of frameworks do to a user's code, without a real run: `test_against_frameworks.py` holds them against one."""
 
 from collections.abc import Iterator
 from pathlib import Path
