@@ -144,8 +144,10 @@ def _back(made: Call, own: Tensor) -> None:
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
-    for own in tensors_in(made.args[:1]):
-        _back(made, own)
+    for value in made.args[:1]:
+        found = [computed(made.machine, [value], made.place)] if isinstance(value, Unknown) else tensors_in([value])
+        for own in found:
+            _back(made, own)
     return NONE
 
 
