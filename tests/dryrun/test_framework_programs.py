@@ -1,6 +1,6 @@
 """What the programs of frameworks do to a user's code, without a real run: `test_against_frameworks.py` holds them against one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from ta_lint.dryrun.explain import explain
 from ta_lint.dryrun.stubs.torch.training import held_by
 from ta_lint.events.event import Event
 
+Happens = Callable[..., list[Event]]
 MODULE = """\
 import lightning as L
 import torch
@@ -37,7 +38,7 @@ class Net(L.LightningModule):
 
 
 @pytest.fixture
-def happens(tmp_path: Path) -> Iterator[object]:
+def happens(tmp_path: Path) -> Happens:
     """The events of a program, with certain actions alone."""
 
     def run(source: str, *actions: str) -> list[Event]:
@@ -64,12 +65,12 @@ def test_a_module_that_nothing_fits_runs_as_its_trainer_would(tmp_path: Path) ->
     assert step[-5:-2] == ["gradients are cleared", "gradients reach 4 parameters", "step of SGD"]
 
 
-def test_arguments_of_the_constructor_are_hyperparameters(happens) -> None:  # type: ignore[no-untyped-def]
+def test_arguments_of_the_constructor_are_hyperparameters(happens: Happens) -> None:
     (made,) = happens(f"{MODULE}\nL.Trainer(max_epochs=2).fit(Net(rate=0.5))\n", "optimizer")
     assert made.subject.fields["param_groups"].items[0].fields["lr"].value == 0.5
 
 
-def test_two_optimizers_of_manual_optimization_hold_what_each_was_given(happens) -> None:  # type: ignore[no-untyped-def]
+def test_two_optimizers_of_manual_optimization_hold_what_each_was_given(happens: Happens) -> None:
     source = """\
 import pytorch_lightning as pl
 import torch
@@ -102,7 +103,7 @@ pl.Trainer(max_epochs=1).fit(Two())
     assert len(held_by(events[-2].subject).parameters) == 1
 
 
-def test_a_trainer_of_transformers_runs_what_its_subclass_overrides(happens) -> None:  # type: ignore[no-untyped-def]
+def test_a_trainer_of_transformers_runs_what_its_subclass_overrides(happens: Happens) -> None:
     source = """\
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
 
@@ -125,14 +126,14 @@ trainer.evaluate()
     assert (last.action, last.detail["training"].value, last.detail["recording"]) == ("forward", False, False)
 
 
-def test_a_model_from_the_hub_begins_in_evaluation_mode(happens) -> None:  # type: ignore[no-untyped-def]
+def test_a_model_from_the_hub_begins_in_evaluation_mode(happens: Happens) -> None:
     source = "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('x')\nmodel(1)\n"
     (called,) = happens(source, "forward")
     assert called.detail["training"].value is False
 
 
 @pytest.mark.parametrize(("steps", "certain"), [("1", True), ("4", False)])
-def test_an_accelerator_that_accumulates_steps_perhaps(steps: str, certain: bool, happens) -> None:  # type: ignore[no-untyped-def]
+def test_an_accelerator_that_accumulates_steps_perhaps(steps: str, certain: bool, happens: Happens) -> None:
     source = f"""\
 import torch
 from accelerate import Accelerator
@@ -148,7 +149,7 @@ for _ in range(9):
     assert {event.certain for event in happens(source, "step")} == {certain}
 
 
-def test_what_checkpointing_kept_nothing_of_runs_again_in_backward(happens) -> None:  # type: ignore[no-untyped-def]
+def test_what_checkpointing_kept_nothing_of_runs_again_in_backward(happens: Happens) -> None:
     source = """\
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -164,7 +165,7 @@ loss.backward()
     ]
 
 
-def test_parameters_that_are_frozen_by_assignment_are_filtered(happens) -> None:  # type: ignore[no-untyped-def]
+def test_parameters_that_are_frozen_by_assignment_are_filtered(happens: Happens) -> None:
     source = """\
 import torch
 
@@ -177,7 +178,7 @@ torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()))
     assert len(held_by(made.subject).parameters) == 2
 
 
-def test_a_batch_that_is_handed_on_leaves_an_argument_with_a_default_open(happens) -> None:  # type: ignore[no-untyped-def]
+def test_a_batch_that_is_handed_on_leaves_an_argument_with_a_default_open(happens: Happens) -> None:
     source = """\
 import torch
 from torch.utils.data import DataLoader
@@ -203,7 +204,7 @@ for batch in DataLoader(load()):
     assert all(event.detail["open"] == () for event in events if event.action == "backward")
 
 
-def test_what_a_branch_sets_of_an_object_may_be_what_its_class_says(happens) -> None:  # type: ignore[no-untyped-def]
+def test_what_a_branch_sets_of_an_object_may_be_what_its_class_says(happens: Happens) -> None:
     source = """\
 import torch
 
@@ -222,7 +223,7 @@ if not control.stop:
     assert not event.certain
 
 
-def test_a_function_that_loops_over_what_calls_it_once_more_is_followed(happens) -> None:  # type: ignore[no-untyped-def]
+def test_a_function_that_loops_over_what_calls_it_once_more_is_followed(happens: Happens) -> None:
     source = """\
 import torch
 
