@@ -5,6 +5,7 @@ import builtins
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.reading import read
@@ -12,13 +13,16 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.tables import run
+from ta_lint.dryrun.state import State
 from ta_lint.dryrun.stubs.guess import guess
-from ta_lint.dryrun.values import Class, Known, Object, Unknown, Value
+from ta_lint.dryrun.values import Class, Known, Object, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
 _SAID = re.compile(r'"""(?s:.*?)"""|#.*')
+LARGE = 200
+"""Files of a package whose files import each other on demand."""
 LARGEST = 1 << 20
 """Bytes of a file; a larger one is data."""
 
@@ -74,15 +78,35 @@ class Program:
             tree = self.tree(path)
             if tree is not None:
                 machine.frames.append(frame)
-                passes, doubt, steps = machine.passes, machine.doubt, machine.steps
-                machine.passes, machine.steps = [], 0
+                now = (
+                    machine.passes,
+                    machine.doubt,
+                    machine.steps,
+                    machine.state,
+                    machine.outline,
+                    machine.checking,
+                )
+                machine.passes, machine.steps, machine.state, machine.outline, machine.checking = (
+                    [],
+                    0,
+                    State(),
+                    False,
+                    False,
+                )
                 try:
                     run(machine, tree.body, frame)
                 except (Raised, Exhausted):
                     pass
                 finally:
                     del machine.frames[machine.frames.index(frame) :]
-                    machine.passes, machine.doubt, machine.steps = passes, doubt, steps
+                    (
+                        machine.passes,
+                        machine.doubt,
+                        machine.steps,
+                        machine.state,
+                        machine.outline,
+                        machine.checking,
+                    ) = now
         return found
 
     def frame(self, path: str) -> Frame:
@@ -97,7 +121,9 @@ class Program:
         return self._of(machine, path, name)
 
     def member(self, machine: Machine, importer: str, module: str, name: str) -> Value:
-        """What `from module import name` binds."""
+        """What `from module import name` binds. In a large package that is looked up where the name is used, so that one file does not
+        run all others.
+        """
         path = self._file_of(importer, module)
         if path is None:
             return (
@@ -105,9 +131,22 @@ class Program:
                 if not module.startswith(".")
                 else Unknown(f"{module}.{name} is not in the project")
             )
+        if machine.checking or len(self._layout.package(path)) >= LARGE:
+            return OnDemand(path, module, name)
+        return self._member(machine, path, module, name)
+
+    def demanded(self, machine: Machine, names: dict[Any, Any], key: str) -> Value:
+        """The value of a name that has been imported on demand; from now on the name has it."""
+        wanted = names[key]
+        while isinstance(wanted, OnDemand):
+            names[key] = Unknown(f"{wanted.module}.{wanted.name} imports itself")
+            wanted = names[key] = self._member(machine, wanted.path, wanted.module, wanted.name)
+        return wanted  # type: ignore[no-any-return]
+
+    def _member(self, machine: Machine, path: str, module: str, name: str) -> Value:
         found = self._of(machine, path, module)
         if name in found.fields:
-            return found.fields[name]  # type: ignore[no-any-return]
+            return self.demanded(machine, found.fields, name)
         inside = self._layout.inside(path, name) if not path.endswith(".py") else None
         return (
             Unknown(f"{module}.{name} is not in the project")
@@ -118,7 +157,7 @@ class Program:
     def exported(self, machine: Machine, importer: str, module: str) -> Iterator[tuple[str, Value]]:
         """What `from module import *` binds."""
         path = self._file_of(importer, module)
-        if path is not None:
+        if path is not None and not machine.checking:
             names = self._of(machine, path, module).fields
             yield from [(name, value) for name, value in names.items() if not name.startswith("_")]
 
