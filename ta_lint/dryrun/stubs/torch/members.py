@@ -145,7 +145,11 @@ def _back(made: Call, own: Tensor) -> None:
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
     for value in made.args[:1]:
-        found = [computed(made.machine, [value], made.place)] if isinstance(value, Unknown) else tensors_in([value])
+        found = (
+            [computed(made.machine, [value], made.place)]
+            if isinstance(value, Unknown)
+            else tensors_in([value])
+        )
         for own in found:
             _back(made, own)
     return NONE
