@@ -242,3 +242,15 @@ def run(depth):
 run(1)
 """
     assert happens(source, "eval")
+
+
+def test_a_loss_from_code_out_of_sight_goes_back_to_what_nobody_knows(happens: Happens) -> None:
+    source = """\
+import accelerate
+import torch
+
+accelerator = accelerate.Accelerator()
+accelerator.backward(compute() / 2)
+"""
+    (back,) = happens(source, "backward")
+    assert back.detail["open"]

@@ -145,14 +145,14 @@ def _back(made: Call, own: Tensor) -> None:
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
     for value in made.args[:1]:
-        found = (
-            [computed(made.machine, [value], made.place)]
-            if isinstance(value, Unknown)
-            else tensors_in([value])
-        )
-        for own in found:
+        for own in [_some_loss(value)] if isinstance(value, Unknown) else tensors_in([value]):
             _back(made, own)
     return NONE
+
+
+def _some_loss(value: Unknown) -> Tensor:
+    """A loss of which nobody knows what it leads to."""
+    return Tensor(Facts(open=(value.why or "a loss that is not known",), requires=None, leaf=False))
 
 
 @stub("torch.autograd.grad")
