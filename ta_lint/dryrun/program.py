@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,26 @@ class Program:
         if path not in self._trees:
             try:
                 text = read(path, LARGEST + 1)
-                self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
+                with warnings.catch_warnings(action="ignore"):  # of the program's own text
+                    self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
                 self._lines[path] = text.splitlines()
             except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
+
+    def defines(self, path: str, name: str) -> bool:
+        """Whether a file has a function of this name, or a method: `Trainer.fit`, or `fit` alone."""
+        owner, _, last = name.rpartition(".")
+        scopes = (
+            scope
+            for scope in ast.walk(self.tree(path) or ast.Module([], []))
+            if not owner or (isinstance(scope, ast.ClassDef) and scope.name == owner)
+        )
+        return any(
+            isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == last
+            for scope in scopes
+            for one in ast.iter_child_nodes(scope)
+        )
 
     def source(self, path: str, node: ast.AST) -> str:
         """The lines of a function, without what they say to people."""
