@@ -2,7 +2,9 @@
 
 import ast
 import builtins
+import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,8 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.reading import read
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.state import State
 from ta_lint.dryrun.stubs.guess import guess
 from ta_lint.dryrun.values import Class, Known, Object, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
@@ -45,11 +46,26 @@ class Program:
         if path not in self._trees:
             try:
                 text = read(path, LARGEST + 1)
-                self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
+                with warnings.catch_warnings(action="ignore"):  # of the program's own text
+                    self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
                 self._lines[path] = text.splitlines()
             except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
+
+    def defines(self, path: str, name: str) -> bool:
+        """Whether a file has a function of this name, or a method: `Trainer.fit`, or `fit` alone."""
+        owner, _, last = name.rpartition(".")
+        scopes = (
+            scope
+            for scope in ast.walk(self.tree(path) or ast.Module([], []))
+            if not owner or (isinstance(scope, ast.ClassDef) and scope.name == owner)
+        )
+        return any(
+            isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == last
+            for scope in scopes
+            for one in ast.iter_child_nodes(scope)
+        )
 
     def source(self, path: str, node: ast.AST) -> str:
         """The lines of a function, without what they say to people."""
@@ -77,36 +93,9 @@ class Program:
             self._frames[path] = frame
             tree = self.tree(path)
             if tree is not None:
-                machine.frames.append(frame)
-                now = (
-                    machine.passes,
-                    machine.doubt,
-                    machine.steps,
-                    machine.state,
-                    machine.outline,
-                    machine.checking,
-                )
-                machine.passes, machine.steps, machine.state, machine.outline, machine.checking = (
-                    [],
-                    0,
-                    State(),
-                    False,
-                    False,
-                )
-                try:
+                with machine.aside():
+                    machine.frames.append(frame)
                     run(machine, tree.body, frame)
-                except (Raised, Exhausted):
-                    pass
-                finally:
-                    del machine.frames[machine.frames.index(frame) :]
-                    (
-                        machine.passes,
-                        machine.doubt,
-                        machine.steps,
-                        machine.state,
-                        machine.outline,
-                        machine.checking,
-                    ) = now
         return found
 
     def frame(self, path: str) -> Frame:
@@ -202,5 +191,8 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def layout_of(path: str) -> Layout:
-    """The folders around a script."""
-    return Layout(str(Path(path).resolve().parent))
+    """The folders of the project that a script is in."""
+    root = Path(Layout(os.sep).outermost(str(Path(path).resolve())))
+    while (root / "__init__.py").exists():
+        root = root.parent
+    return Layout(str(root))
