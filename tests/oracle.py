@@ -266,7 +266,7 @@ def _watched() -> Iterator[Watched]:
     create, write, hand_over = MODULE.fields["__new__"], State.write, calling.hand_over
 
     def created(call: Call) -> Value:
-        module = create.run(call)
+        module: Object = create.run(call)
         watched.modules.append(module)
         fields.add(id(module.fields))
         return module
@@ -355,7 +355,7 @@ def _is_exact(claims: set[Any], truth: set[Any], real: Real) -> bool:
 
 def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], str]:
     """The parameters that a loss reaches or an optimizer holds, or why nobody knows all of them."""
-    why, more = "", frozenset()
+    why, more = "", frozenset[Tensor]()
     if event.action == "backward":
         parameters, why = event.detail["roots"], "; ".join(event.detail["open"])
         more = event.detail["perhaps"]

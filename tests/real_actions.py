@@ -129,7 +129,10 @@ class Log:
         """A module is called."""
         if self.in_sight():
             self.note(
-                "forward", cls=type(module).__name__, training=module.training, recording=torch.is_grad_enabled()
+                "forward",
+                cls=type(module).__name__,
+                training=module.training,
+                recording=torch.is_grad_enabled(),
             )
 
     def gave(self, module: nn.Module, inputs: Any, output: Any) -> None:

@@ -50,7 +50,7 @@ def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
             value
             if value.__class__ is not OnDemand
             else machine.program.demanded(machine, holder.names, node.id)
-        )  # type: ignore[no-any-return]
+        )
     return machine.program.builtin(node.id)  # type: ignore[no-any-return]
 
 

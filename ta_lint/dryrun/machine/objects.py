@@ -146,12 +146,12 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
             machine.borrow(target, name)
         setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
-        computed = isinstance(found, Object) and found.cls is library.PROPERTY
+        computed = found if isinstance(found, Object) and found.cls is library.PROPERTY else None
         if isinstance(setter, Native):
             setter.run(Call(machine, node, [target, Known(name), new]))
-        elif computed:
-            if "set" in found.fields:
-                call(machine, found.fields["set"], [target, new], {}, node)
+        elif computed is not None:
+            if "set" in computed.fields:
+                call(machine, computed.fields["set"], [target, new], {}, node)
         else:
             if (
                 name not in target.fields
