@@ -52,8 +52,9 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
         ), None
     if isinstance(value, Object):
         over = value.cls.find("__iter__")
-        if over is not None:
-            return elements(machine, call(machine, over, [value], {}, node), node)
+        found = value if over is None else call(machine, over, [value], {}, node)
+        if found is not value:
+            return elements(machine, found, node)
         following = value.cls.find("__next__") or value.cls.find("__getitem__")
         if following is not None:
             args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
