@@ -86,7 +86,10 @@ def watch(release: Path) -> Calls:
     machine = Machine(Program(Layout(str(release))))
     for path in sorted(release.rglob("*.py")):
         if b"torch" in path.read_bytes():
-            run_script(machine, str(path))
+            try:
+                run_script(machine, str(path))
+            except Exception as error:
+                print(f"{path}: {error!r}", file=sys.stderr)
     return calls
 
 

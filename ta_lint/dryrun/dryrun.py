@@ -14,7 +14,17 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, training
+from ta_lint.dryrun.stubs.torch import (
+    creation,
+    data,
+    functional,
+    in_place,
+    layers,
+    members,
+    modules,
+    operations,
+    training,
+)
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
@@ -27,7 +37,10 @@ _LIBRARIES = (
     standard,
     pretrained,
     programs,
+    creation,
     data,
+    functional,
+    in_place,
     layers,
     members,
     modules,

@@ -59,6 +59,11 @@ def find(name: str) -> Value:
     return known
 
 
+def known_names() -> list[str]:
+    """The full names that mean something by now, but for methods."""
+    return [name for name, value in _NAMES.items() if not isinstance(value, External)]
+
+
 def define(value: Value, *names: str) -> None:
     """These full names mean this value."""
     _NAMES.update(dict.fromkeys(names, value))
