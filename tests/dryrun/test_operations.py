@@ -240,7 +240,7 @@ NAMED_DTYPES = {"float64": torch.float64, "int64": torch.int64}
 
 def leads(*shape: int) -> torch.Tensor:
     """Numbers between 0 and 1 from which autograd leads to `ROOT`."""
-    return torch.rand(*shape).mul_(0.8).add_(0.1) * ROOT
+    return torch.rand(shape).mul_(0.8).add_(0.1) * ROOT
 
 
 def tensors() -> dict[str, torch.Tensor]:
