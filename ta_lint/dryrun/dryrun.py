@@ -4,7 +4,7 @@ from ta_lint.dryrun.machine import assigning, conditions, definitions, expressio
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.stubs import pretrained, programs
+from ta_lint.dryrun.stubs import plain, pretrained, programs
 from ta_lint.dryrun.stubs.python import (
     arguments,
     classes,
@@ -17,6 +17,7 @@ from ta_lint.dryrun.stubs.python import (
 from ta_lint.dryrun.stubs.torch import (
     creation,
     data,
+    environment,
     functional,
     in_place,
     layers,
@@ -35,10 +36,12 @@ _LIBRARIES = (
     functions,
     iterating,
     standard,
+    plain,
     pretrained,
     programs,
     creation,
     data,
+    environment,
     functional,
     in_place,
     layers,

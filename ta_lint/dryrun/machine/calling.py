@@ -12,6 +12,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, run
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     REST,
     Bound,
@@ -28,6 +29,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     joined,
 )
 
@@ -80,6 +82,14 @@ def call(
         method = function.cls.find("__call__")
         if method is not None:
             return call(machine, method, [function, *args], kwargs, node, loose=loose)
+    if isinstance(function, Unknown) and is_data(function):
+        hand_over(
+            machine,
+            [one for one in (*args, *kwargs.values()) if isinstance(one, Function)],
+            function.why,
+            node,
+        )
+        return Unknown(function.why, DATA)
     name = (
         function.name
         if isinstance(function, External)
@@ -126,7 +136,12 @@ def make(
 ) -> Value:
     """An instance of a class."""
     start = cls.find("__init__")
-    if machine.outline and cls.node is not None and isinstance(start, Function) and start.node in machine.called:
+    if (
+        machine.outline
+        and cls.node is not None
+        and isinstance(start, Function)
+        and start.node in machine.called
+    ):
         return outlined(machine, cls, node)
     creator = cls.find("__new__")
     if isinstance(creator, Native):

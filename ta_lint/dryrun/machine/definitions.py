@@ -56,10 +56,18 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
     by = evaluate(machine, decorator, frame)
     if isinstance(by, External | Unknown):
         return value
+    waits = value.node if isinstance(by, Native) and isinstance(value, Function) else None
+    if waits in machine.called:
+        waits = None
+    if waits is not None:  # a decorator of a library does not run the function there and then
+        machine.called.add(waits)
     try:
         result = call(machine, by, [value], {}, decorator)
     except Raised:
         return value
+    finally:
+        if waits is not None:
+            machine.called.discard(waits)
     return value if isinstance(result, Unknown) else result
 
 

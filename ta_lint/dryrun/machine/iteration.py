@@ -8,6 +8,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     REST,
     Choice,
@@ -20,6 +21,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     joined,
 )
 
@@ -60,7 +62,7 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
             args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
             return (), attempt(machine, following, args, node)
     if isinstance(value, Unknown):
-        return (), Unknown(value.why, value.type if value.type == "numbers" else None)
+        return (), Unknown(value.why, DATA if is_data(value) else None)
     return (), Unknown("an element of what is not known")
 
 

@@ -164,7 +164,8 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
     if isinstance(value, Object):
         if value.cls.is_a(kind):
             return True
-        return None if value.cls.out_of_sight or kind.out_of_sight else False
+        unclear = value.cls.out_of_sight or kind.out_of_sight or kind.find("__class_getattr__") is not None
+        return None if unclear else False
     if isinstance(value, Unknown) and value.type is not None:
         return value.type == kind.name or None
     return None

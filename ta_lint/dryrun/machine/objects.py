@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.values import (
+    DATA,
     FALSE,
     NONE,
     REST,
@@ -26,6 +27,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     joined,
     options,
 )
@@ -61,19 +63,22 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     """`value.name`."""
     if isinstance(value, Choice):
         return joined([attribute(machine, one, name, node) for one in _there(value)])
-    if isinstance(value, External):
+    if isinstance(value, External | Native):
         return library.find(f"{value.name}.{name}")
     if isinstance(value, Class):
         found = value.find(name)
-        return _of_class(value, found) if found is not None else _missing(value, name)
+        if found is not None:
+            return _of_class(value, found)
+        getter = value.find("__class_getattr__")
+        return (
+            _missing(value, name) if getter is None else call(machine, getter, [value, Known(name)], {}, node)
+        )
     if not isinstance(value, Object):
         kind = library.class_of(value)
         found = None if kind is None else kind.find(name)
-        return (
-            Bound(value, found)
-            if found is not None
-            else Unknown(value.why if isinstance(value, Unknown) else name)
-        )
+        if found is not None:
+            return Bound(value, found)
+        return Unknown(value.why if isinstance(value, Unknown) else name, DATA if is_data(value) else None)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
@@ -180,7 +185,10 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
             return value  # a type such as `list[int]`
         if getter is not None:
             return call(machine, getter, [value, key], {}, node)
-    return Unknown(value.why if isinstance(value, Unknown) else "an item of what is not known")
+    return Unknown(
+        value.why if isinstance(value, Unknown) else "an item of what is not known",
+        DATA if is_data(value) else None,
+    )
 
 
 def _element(value: Sequence, key: Value) -> Value:
@@ -268,9 +276,13 @@ def binary(
     if comparison:
         return Unknown("it is compared", "bool")
     kinds = {library.type_name(left), library.type_name(right)}
+    if not (is_data(left) and is_data(right)):
+        return Unknown("it is computed")
+    if DATA in kinds:
+        return Unknown("it is computed", DATA)
     return Unknown(
         "it is computed",
-        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else None,
+        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
     )
 
 

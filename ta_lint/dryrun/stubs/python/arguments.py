@@ -11,6 +11,7 @@ from ta_lint.dryrun.machine.library import (
     tuple_of,
 )
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     Class,
     Known,
@@ -51,7 +52,7 @@ def _add_argument(made: Call) -> Value:
     long = next((flag for flag in flags if flag.startswith("--")), flags[0])
     name = made.constant(99, "dest", long.lstrip("-").replace("-", "_"))
     kind = made.kwargs.get("type")
-    type_name = kind.name if isinstance(kind, Class) and kind.name in ("int", "float", "str") else None
+    type_name = kind.name if isinstance(kind, Class) and kind.name in ("int", "float", "str") else DATA
     action = made.constant(99, "action")
     if action in ("store_true", "store_false"):
         value: Value = Unknown(f"the option {long}", "bool")

@@ -56,7 +56,7 @@ def _keeps(made: Call) -> Value:
     return made.args[0] if made.args else NONE
 
 
-_KEEPS = find("ta_lint.keeps")
+KEEPS = find("ta_lint.keeps")
 """The decorator that leaves its function as it is."""
 
 
@@ -72,12 +72,12 @@ _KEEPS = find("ta_lint.keeps")
 )
 def _itself(made: Call) -> Value:
     """A decorator that keeps its function; with options it makes one that does."""
-    return made.args[0] if made.args and isinstance(made.args[0], Function) else _KEEPS
+    return made.args[0] if made.args and isinstance(made.args[0], Function) else KEEPS
 
 
 @stub("functools.wraps")
 def _wraps(made: Call) -> Value:
-    return _KEEPS
+    return KEEPS
 
 
 @stub("dataclasses.field")

@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     Consumer,
     Function,
@@ -155,7 +156,7 @@ def collated(value: Value, loader: Object) -> Value:
     if isinstance(value, Known) and isinstance(value.value, str):
         return list_of((), value)
     if isinstance(value, Known) or (
-        isinstance(value, Unknown) and value.type in ("int", "float", "bool", "numbers")
+        isinstance(value, Unknown) and value.type in ("int", "float", "bool", DATA)
     ):
         return Tensor(Facts(source=loader))
     return Object(BATCH, loader.made, {"of": loader})

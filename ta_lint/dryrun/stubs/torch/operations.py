@@ -34,7 +34,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, reduced, reduced_by_name, unknown
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, cut
-from ta_lint.dryrun.values import NONE, Known, Object, Unknown, Value
+from ta_lint.dryrun.values import DATA, NONE, Known, Object, Unknown, Value
 
 LOGARITHMS = "log-probabilities"
 PROBABILITIES = "probabilities"
@@ -265,7 +265,9 @@ def dtype_asked(made: Call) -> str | None:
             return value.facts.dtype
         if (asked := dtypes.named(value)) is not None:
             return asked
-        elsewhere = isinstance(value, Known) or (isinstance(value, Object) and value.cls.name == "torch.device")
+        elsewhere = isinstance(value, Known) or (
+            isinstance(value, Object) and value.cls.name == "torch.device"
+        )
         if name not in ("device", "non_blocking", "copy", "memory_format") and not elsewhere:
             before = None
     return None if made.loose else before
@@ -337,6 +339,17 @@ def read(made: Call) -> Value:
 
 
 register("__float__ __int__ item", read, METHOD)
+
+
+def exported(made: Call) -> Value:
+    """Numbers as a list or as an array, which have no graph."""
+    tensor = operand(made)
+    if tensor is not None:
+        made.emit("read", tensor)
+    return Unknown("numbers of a tensor", DATA)
+
+
+register("__array__ numpy tolist", exported, METHOD)
 
 
 def compared(made: Call) -> Value:

@@ -52,7 +52,9 @@ class Row:
         if self.parts == "*":
             return tuple_of((), self._tensor(made))
         if self.parts:
-            fields: dict[Any, Value] = {name.lstrip("#~"): self._part(made, name[0]) for name in self.parts.split()}
+            fields: dict[Any, Value] = {
+                name.lstrip("#~"): self._part(made, name[0]) for name in self.parts.split()
+            }
             return Object(PARTS, made.place, fields)
         return self._tensor(made)
 

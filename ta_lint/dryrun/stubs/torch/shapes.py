@@ -395,8 +395,11 @@ def indexed(shape: Shape, key: Value) -> Shape | None:
     )
     if any(isinstance(one, Tensor) for one in keys):
         return (None,) if len(keys) == 1 and keys[0].facts.dtype == "bool" and len(shape) == 1 else None  # type: ignore[attr-defined]
-    plain = [one.value if isinstance(one, Known) else _UNKNOWN.get(getattr(one, "type", None), False) for one in keys]
-    if False in plain or any(isinstance(one, bool | tuple | list | str) for one in plain):
+    plain = [
+        one.value if isinstance(one, Known) else _UNKNOWN.get(getattr(one, "type", None), "?")
+        for one in keys
+    ]
+    if any(isinstance(one, bool | tuple | list | str) for one in plain):
         return None
     fixed = [isinstance(one, Known) and one.value is ... for one in keys]
     taken = sum(one is not None and not dots for one, dots in zip(plain, fixed, strict=True))
