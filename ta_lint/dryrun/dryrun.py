@@ -4,7 +4,16 @@ from ta_lint.dryrun.machine import assigning, conditions, definitions, expressio
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.stubs import plain, pretrained, programs
+from ta_lint.dryrun.stubs import (
+    configuration,
+    plain,
+    pretrained,
+    programs,
+    progress,
+    sklearn,
+    torchmetrics,
+    torchvision,
+)
 from ta_lint.dryrun.stubs.python import (
     arguments,
     classes,
@@ -36,9 +45,14 @@ _LIBRARIES = (
     functions,
     iterating,
     standard,
+    configuration,
     plain,
     pretrained,
     programs,
+    progress,
+    sklearn,
+    torchmetrics,
+    torchvision,
     creation,
     data,
     environment,

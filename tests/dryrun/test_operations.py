@@ -132,7 +132,7 @@ ARGUMENTS = """
     x, 1: multinomial
     a, 2: vander_
     a, 4: stft_
-    n: isin_ one_hot indices_
+    n: one_hot numpy tolist __array__
     s: indices values coalesce is_coalesced to_dense dense_dim sparse_dim
     s, x: smm spmm dsmm
     k: crow_indices col_indices
@@ -174,6 +174,7 @@ ARGUMENTS = """
     x, x, x: scaled_dot_product_attention
     t, (1, 1, 2, 2): affine_grid
     o, o2: grid_sample
+    o, o2, 0, 0, False: grid_sampler grid_sampler_2d
     # torch
     x, 0.0, 1.0: log_normal_ cauchy_ hardtanh hardtanh_
     x, 0.5: geometric_
@@ -277,7 +278,7 @@ NOT_CALLED = frozenset("""
     register_hook register_post_accumulate_grad_hook record_stream storage untyped_storage names align_to rename as_subclass new xpu cuda
     pin_memory set_ poisson sparse_resize_ new_empty_strided sparse_mask to_padded_tensor orgqr ormqr lu_solve max_unpool1d max_unpool2d
     max_unpool3d fold householder_product tensorsolve tensorinv fftfreq rfftfreq is_set_to feature_dropout empty_quantized float_power_ resize_
-    resize_as_
+    resize_as_ fused_moving_avg_obs_fake_quant grid_sampler_3d
 """.split())  # fmt: skip
 """They need what a line of `ARGUMENTS` cannot say: files, other devices, states, functions."""
 
@@ -287,8 +288,13 @@ def described() -> Iterator[tuple[str, str]]:
     names = {*library.known_names(), *(f"torch.Tensor.{name}" for name in TENSOR.fields)}
     for name in sorted(names):
         prefix, _, last = name.rpartition(".")
-        real = getattr(WHERE.get(f"{prefix}.", None), last, None)
-        if real is None or last in NOT_CALLED or not isinstance(library.find(name), Native) and prefix != "torch.Tensor":
+        real = getattr(WHERE.get(f"{prefix}."), last, None)
+        if (
+            real is None
+            or last in NOT_CALLED
+            or (not isinstance(library.find(name), Native)
+            and prefix != "torch.Tensor")
+        ):
             continue
         if prefix == "torch.Tensor" and not isinstance(TENSOR.fields[last], Native):
             continue
@@ -297,12 +303,25 @@ def described() -> Iterator[tuple[str, str]]:
 
 
 def _is_operation(name: str, real: Any) -> bool:
-    kinds = (types.BuiltinFunctionType, types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-    effect = TENSOR.fields[name.rpartition(".")[2]] if name.startswith("torch.Tensor.") else library.find(name)
+    kinds = (
+        types.BuiltinFunctionType,
+        types.FunctionType,
+        types.MethodDescriptorType,
+        types.WrapperDescriptorType,
+    )
+    effect = (
+        TENSOR.fields[name.rpartition(".")[2]] if name.startswith("torch.Tensor.") else library.find(name)
+    )
     assert isinstance(effect, Native)
     module = getattr(effect.run, "__self__", effect.run)
     home = type(module).__module__ if hasattr(module, "graph") else getattr(effect.run, "__module__", "")
-    return isinstance(real, kinds) and home.rpartition(".")[2] in ("creation", "functional", "in_place", "operations", "rows")
+    return isinstance(real, kinds) and home.rpartition(".")[2] in (
+        "creation",
+        "functional",
+        "in_place",
+        "operations",
+        "rows",
+    )
 
 
 @pytest.mark.parametrize(("prefix", "name"), list(described()), ids=lambda part: str(part))
@@ -310,7 +329,7 @@ def test_an_operation_does_what_its_row_says(prefix: str, name: str) -> None:
     for text, named in CALLS.get(prefix + name) or CALLS.get(name, [("x", {})]):
         torch.manual_seed(0)
         every = tensors()
-        arguments = eval(f"[{text}]", {**every, **NAMED_DTYPES}, {})  # noqa: S307 - it is written above
+        arguments = eval(f"[{text}]", {**every, **NAMED_DTYPES}, {})
         machine = Machine(Program(Layout(str(Path(__file__).parent))))
         root = Tensor(Facts(requires=True), None, PARAMETER)
         given = [abstract(one, root) for one in arguments]
@@ -327,7 +346,15 @@ def abstract(value: Any, root: Tensor) -> Value:
     """What the machine knows of an argument."""
     if isinstance(value, torch.Tensor):
         roots = frozenset({root}) if value.requires_grad else NOTHING
-        return Tensor(Facts(roots, requires=value.requires_grad, leaf=not roots, shape=tuple(value.shape), dtype=short(value.dtype)))
+        return Tensor(
+            Facts(
+                roots,
+                requires=value.requires_grad,
+                leaf=not roots,
+                shape=tuple(value.shape),
+                dtype=short(value.dtype),
+            )
+        )
     if isinstance(value, torch.dtype):
         return External(str(value))
     if isinstance(value, list | tuple):
@@ -350,14 +377,26 @@ def differences(real: Any, said: Value, where: str = "result") -> list[str]:
             return []
         if isinstance(said, Sequence) and said.rest is not None:
             return [text for one in real for text in differences(one, said.rest, where)]
-        parts = list(said.fields.values()) if isinstance(said, Object) and said.cls is PARTS else list(getattr(said, "items", ()))
+        parts = (
+            list(said.fields.values())
+            if isinstance(said, Object) and said.cls is PARTS
+            else list(getattr(said, "items", ()))
+        )
         if len(parts) != len(real):
             return [f"{where} has {len(real)} parts, not {len(parts)}"]
-        return [text for index, (one, part) in enumerate(zip(real, parts, strict=True)) for text in differences(one, part, f"{where}[{index}]")]
+        return [
+            text
+            for index, (one, part) in enumerate(zip(real, parts, strict=True))
+            for text in differences(one, part, f"{where}[{index}]")
+        ]
     if isinstance(said, Known):
         return [] if said.value == real else [f"{where} is {real!r}, not {said.value!r}"]
     if isinstance(said, Unknown) and said.type in ("int", "float", "bool", "str"):
-        return [] if type(real).__name__ == said.type else [f"{where} is a {type(real).__name__}, not a {said.type}"]
+        return (
+            []
+            if type(real).__name__ == said.type
+            else [f"{where} is a {type(real).__name__}, not a {said.type}"]
+        )
     return [f"{where} is {real!r}, and no tensor"] if isinstance(said, Tensor) else []
 
 
@@ -375,7 +414,9 @@ def of_tensors(real: torch.Tensor, said: Value, where: str) -> list[str]:
         found.append(f"{where} is {real.dtype}, not {facts.dtype}")
     if facts.shape is not None and (
         len(facts.shape) != real.dim()
-        or any(isinstance(one, int) and one != size for one, size in zip(facts.shape, real.shape, strict=True))
+        or any(
+            isinstance(one, int) and one != size for one, size in zip(facts.shape, real.shape, strict=True)
+        )
     ):
         found.append(f"{where} has the shape {tuple(real.shape)}, not {facts.shape}")
     return found

@@ -1,7 +1,10 @@
 """New tensors: what makes them, their shapes and dtypes. They have a gradient only if that is asked for."""
 
+from dataclasses import replace
+
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, stub
+from ta_lint.dryrun.stubs.sklearn import PART
 from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.operations import moved
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, METHOD, operand, register
@@ -17,7 +20,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     roots_of,
     tensors_in,
 )
-from ta_lint.dryrun.values import Known, Sequence, Value
+from ta_lint.dryrun.values import Known, Object, Sequence, Value
 
 
 def _wants(made: Call) -> bool | None:
@@ -134,7 +137,10 @@ def of_data(made: Call) -> Value:
     dtype = _of_number(made, given)
     if made.name == "new_tensor":
         dtype = None
-    return _new(made, _shape_of_data(given), dtype, cuts)
+    result = _new(made, _shape_of_data(given), dtype, cuts)
+    if isinstance(given, Object) and given.cls is PART:
+        return Tensor(replace(result.facts, source=given), made.place)
+    return result
 
 
 def as_it_is(made: Call) -> Value:
@@ -189,7 +195,8 @@ register("scalar_tensor", lambda made: _new(made, (), dtypes.default(made.machin
 register("tensor", of_data, FUNCTION)
 register("new_tensor", of_data, METHOD)
 register("as_tensor asarray", as_it_is, FUNCTION)
-register("from_numpy frombuffer from_file from_dlpack", lambda made: _new(made, None, None), FUNCTION)
+register("frombuffer from_file from_dlpack", lambda made: _new(made, None, None), FUNCTION)
+register("from_numpy", of_data, FUNCTION)
 register(
     "sparse_coo_tensor sparse_csr_tensor",
     lambda made: computed(made.machine, made.args[1:2], made.place),

@@ -42,7 +42,12 @@ def _tensors(made: Call) -> Value:
 def _row(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
-    return tuple_of([Tensor(Facts(), made.place) for _ in own.fields["tensors"].items])
+    return tuple_of([_row_of(one, made) for one in own.fields["tensors"].items])
+
+
+def _row_of(tensor: Value, made: Call) -> Value:
+    facts = tensor.facts if isinstance(tensor, Tensor) else Facts()
+    return Tensor(Facts(shape=facts.shape[1:] if facts.shape else None, dtype=facts.dtype), made.place)
 
 
 @method(PART, "__init__")
@@ -148,7 +153,8 @@ def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
 def collated(value: Value, loader: Object) -> Value:
     """Items as a batch: numbers and arrays become tensors."""
     if isinstance(value, Tensor):
-        return Tensor(Facts(source=loader, dtype=value.facts.dtype), value.made)
+        shape = None if value.facts.shape is None else (None, *value.facts.shape)
+        return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype), value.made)
     if isinstance(value, Sequence) and value.rest is None:
         return tuple_of([collated(one, loader) for one in value.items])
     if isinstance(value, Table):

@@ -396,8 +396,7 @@ def indexed(shape: Shape, key: Value) -> Shape | None:
     if any(isinstance(one, Tensor) for one in keys):
         return (None,) if len(keys) == 1 and keys[0].facts.dtype == "bool" and len(shape) == 1 else None  # type: ignore[attr-defined]
     plain = [
-        one.value if isinstance(one, Known) else _UNKNOWN.get(getattr(one, "type", None), "?")
-        for one in keys
+        one.value if isinstance(one, Known) else _UNKNOWN.get(getattr(one, "type", None), "?") for one in keys
     ]
     if any(isinstance(one, bool | tuple | list | str) for one in plain):
         return None
