@@ -73,22 +73,16 @@ def _holds_data(value: Value) -> bool:
 
 
 def _of_library(name: str) -> Value | None:
-    """A function, or a class, if its name begins like one."""
+    """A function; a class, or a constant, if its name is written like one."""
     parts = name.split(".")
     above = [".".join(parts[:count]) for count in range(1, min(len(parts), _DEEPEST + 1))]
-    effect = (
-        numbers
-        if any(one in _NUMBERS for one in above)
-        else handed_on
-        if any(one in _OTHERS for one in above)
-        else None
-    )
-    if effect is None:
+    if not any(one in _NUMBERS or one in _OTHERS for one in above):
         return None
+    effect = numbers if any(one in _NUMBERS for one in above) else handed_on
     last = parts[-1].lstrip("_")
-    if last[:1].isupper() and not last.isupper():
-        return _class(name, effect)
-    return Native(name, effect) if any(part[:1].isupper() for part in parts[1:-1]) or last.islower() else None
+    if last.isupper():
+        return Unknown(name, DATA)
+    return _class(name, effect) if last[:1].isupper() else Native(name, effect)
 
 
 def _class(name: str, effect: object) -> Class:

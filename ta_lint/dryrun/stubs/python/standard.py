@@ -179,3 +179,5 @@ def _kept(made: Call) -> Value:
 define(Known(3.141592653589793), "math.pi", "torch.pi", "numpy.pi")
 
 define(Known(float("inf")), "math.inf", "torch.inf", "numpy.inf")
+
+define(Known(False), "typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")

@@ -73,7 +73,11 @@ define((
     Row(FOLLOWS, unknown, dtypes.unknown, "eig eigh", LINALG, parts="eigenvalues eigenvectors"),
     Row(FOLLOWS, unknown, dtypes.unknown, "inv_ex", LINALG, parts="inverse ~info"),
     Row(FOLLOWS, unknown, dtypes.unknown, "lstsq", LINALG, parts="solution residuals ~rank ~singular_values"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "ldl_factor", LINALG, parts="LD ~pivots"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "ldl_factor_ex", LINALG, parts="LD ~pivots ~info"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "lu", LINALG, parts="~P L U"),
     Row(FOLLOWS, unknown, dtypes.unknown, "lu_factor", LINALG, parts="LU ~pivots"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "lu_factor_ex", LINALG, parts="LU ~pivots ~info"),
     Row(FOLLOWS, unknown, dtypes.unknown, "qr", LINALG, parts="Q R"),
     Row(FOLLOWS, unknown, dtypes.unknown, "slogdet", LINALG, parts="sign logabsdet"),
     Row(FOLLOWS, unknown, dtypes.unknown, "solve_ex", LINALG, parts="result ~info"),
@@ -83,14 +87,32 @@ define((
         digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammaln i0 i0e i1 i1e log1p log_ndtr logit multigammaln ndtr ndtri psi sinc
     """, SPECIAL),
     Row(FLAT, own, same, "round", SPECIAL),
-    Row(FOLLOWS, broadcast, floating, "xlog1py xlogy", SPECIAL),
+    Row(FOLLOWS, broadcast, floating, "xlog1py xlogy zeta", SPECIAL),
     Row(FOLLOWS, unknown, floating, "logsumexp", SPECIAL),
     Row(FOLLOWS, own, floating, "log_softmax", SPECIAL, means="log-probabilities"),
     Row(FOLLOWS, own, floating, "softmax", SPECIAL, means="probabilities"),
     Row(FOLLOWS, unknown, dtypes.unknown, "polygamma", ("torch.", "torch.Tensor.", "torch.special.")),
     Row(FOLLOWS, unknown, dtypes.unknown, "gammainc gammaincc", SPECIAL),
+    Row(CUTS, own, floating, """
+        airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1
+        scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0
+    """, SPECIAL),
+    Row(CUTS, broadcast, floating, """
+        chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h
+        hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
+        shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
+    """, SPECIAL),
     # -- torch, for what lies below layers -------------------------------------------------------------------------------------
-    Row(FOLLOWS, unknown, dtypes.unknown, "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell", FUNCTION, parts="*"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "gru lstm rnn_relu rnn_tanh lstm_cell", FUNCTION, parts="*"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "gru_cell rnn_relu_cell rnn_tanh_cell", FUNCTION),
+    Row(FOLLOWS, unknown, dtypes.unknown, """
+        binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss hinge_embedding_loss kl_div margin_ranking_loss
+        poisson_nll_loss triplet_margin_loss
+    """, FUNCTION),
+    Row(FOLLOWS, unknown, dtypes.unknown, "native_batch_norm native_layer_norm", FUNCTION, parts="output ~mean ~deviation"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "native_dropout", FUNCTION, parts="output ~mask"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "native_group_norm", FUNCTION, parts="output mean deviation"),
+    Row(FOLLOWS, unknown, same, "max_pool1d_with_indices", FUNCTION, parts="output #indices"),
     Row(FOLLOWS, own, dtypes.unknown, "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine", FUNCTION),
 ))  # fmt: skip
 
@@ -109,8 +131,9 @@ register("celu rrelu selu threshold", activation, BOTH)
 register("""
     elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish relu6 silu softplus softshrink
 """, activation, FUNCTIONAL)  # fmt: skip
-register("hardshrink softshrink", activation, METHOD)
+register("hardshrink", activation, (*FUNCTION, *METHOD))
 register("alpha_dropout dropout feature_alpha_dropout", activation, BOTH)
+register("feature_dropout", activation, FUNCTION)
 register("dropout1d dropout2d dropout3d", activation, FUNCTIONAL)
 
 _pooled = Row(FOLLOWS, unknown, same, "")

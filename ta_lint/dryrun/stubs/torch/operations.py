@@ -51,6 +51,7 @@ define((
     """),
     Row(FLAT, own, same, "bernoulli ceil fix floor round sgn sign trunc"),
     Row(FOLLOWS, own, same, "__abs__ __neg__ __pos__", METHOD),
+    Row(FOLLOWS, own, dtypes.unknown, "frexp", parts="mantissa ~exponent"),
     Row(FOLLOWS, own, floating, "sigmoid", means=PROBABILITIES),
     Row(FOLLOWS, own, floating, "log_softmax", EVERYWHERE, means=LOGARITHMS),
     Row(FOLLOWS, own, floating, "softmax", EVERYWHERE, means=PROBABILITIES),
@@ -89,6 +90,8 @@ define((
     Row(CUTS, unknown, dtypes.unknown, "bincount histc searchsorted"),
     # -- over dimensions -------------------------------------------------------------------------------------------------------
     Row(FOLLOWS, reduced, same, "amax amin"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "histogram", parts="hist bin_edges"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "binomial frobenius_norm norm_except_dim nuclear_norm", FUNCTION),
     Row(FOLLOWS, reduced, summed, "nansum prod sum"),
     Row(FOLLOWS, reduced, floating, "logsumexp mean nanmean"),
     Row(FOLLOWS, reduced_by_name, floating, "norm std var"),
@@ -120,6 +123,9 @@ define((
     Row(FOLLOWS, unknown, dtypes.unknown, "lu", parts="LU ~pivots"),
     Row(FOLLOWS, unknown, dtypes.unknown, "qr", parts="Q R"),
     Row(FOLLOWS, unknown, dtypes.unknown, "slogdet", parts="sign logabsdet"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "geqrf", parts="a tau"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "lobpcg", FUNCTION, parts="eigenvalues eigenvectors"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "lu_unpack", FUNCTION, parts="~P L U"),
     Row(FOLLOWS, unknown, dtypes.unknown, "svd", parts="U S V"),
     Row(FOLLOWS, unknown, dtypes.unknown, "triangular_solve", parts="solution cloned_coefficient"),
     Row(FOLLOWS, unknown, dtypes.unknown, "pca_lowrank svd_lowrank", FUNCTION, parts="U S V"),
@@ -143,6 +149,12 @@ define((
     Row(FOLLOWS, unknown, dtypes.unknown, "imag real view_as_complex view_as_real", FUNCTION),
     Row(FOLLOWS, unknown, first, "atleast_1d atleast_2d atleast_3d constant_pad_nd", FUNCTION),
     Row(FOLLOWS, unknown, same, "broadcast_tensors meshgrid", FUNCTION, parts="*"),
+    Row(FOLLOWS, unknown, first, """
+        alias_copy as_strided_copy diagonal_copy expand_copy permute_copy select_copy slice_copy squeeze_copy t_copy transpose_copy unfold_copy
+        unsqueeze_copy view_copy
+    """, FUNCTION),
+    Row(FOLLOWS, unknown, first, "split_copy split_with_sizes_copy unbind_copy", FUNCTION, parts="*"),
+    Row(FOLLOWS, unknown, first, "narrow_copy"),
     # -- parts of tensors, and tensors put together ----------------------------------------------------------------------------
     Row(FOLLOWS, shapes.chosen, first, "index_select narrow"),
     Row(FOLLOWS, shapes.flat_list, first, "masked_select"),
@@ -151,14 +163,15 @@ define((
     Row(FOLLOWS, shapes.stacked, same, "stack", FUNCTION),
     Row(FOLLOWS, unknown, first, "take take_along_dim"),
     Row(FOLLOWS, unknown, same, "column_stack dstack hstack row_stack vstack", FUNCTION),
-    Row(FOLLOWS, unknown, first, "dsplit hsplit tensor_split vsplit split_with_sizes unsafe_chunk unsafe_split", parts="*"),
+    Row(FOLLOWS, unknown, first, "dsplit hsplit tensor_split vsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes", parts="*"),
     Row(FOLLOWS, broadcast, first, "masked_fill"),
     Row(FOLLOWS, own, first, """
         as_strided_scatter diagonal_scatter index_add index_copy index_fill index_put index_reduce masked_scatter put scatter scatter_add
         scatter_reduce select_scatter slice_scatter
     """),
     Row(FOLLOWS, own, first, "detach_copy fill", FUNCTION),
-    Row(CUTS, unknown, int64, "argwhere multinomial"),
+    Row(CUTS, unknown, int64, "argwhere multinomial nonzero_static"),
+    Row(CUTS, unknown, dtypes.unknown, "unravel_index", FUNCTION, parts="*"),
     # -- signals, and sparse tensors -------------------------------------------------------------------------------------------
     Row(FOLLOWS, unknown, dtypes.unknown, "istft stft"),
     Row(FOLLOWS, unknown, dtypes.unknown, "coalesce sparse_mask to_dense to_padded_tensor to_sparse to_sparse_coo to_sparse_csr values", METHOD),
