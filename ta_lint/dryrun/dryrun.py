@@ -33,6 +33,7 @@ from ta_lint.dryrun.stubs.torch import (
     members,
     modules,
     operations,
+    samplers,
     training,
 )
 
@@ -62,6 +63,7 @@ _LIBRARIES = (
     members,
     modules,
     operations,
+    samplers,
     training,
 )
 """What is imported for what it registers."""

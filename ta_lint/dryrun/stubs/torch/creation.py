@@ -17,6 +17,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     Shape,
     Tensor,
     computed,
+    in_outline,
     roots_of,
     tensors_in,
 )
@@ -36,6 +37,8 @@ def _dtype(made: Call, otherwise: str | None) -> str | None:
 
 
 def _new(made: Call, shape: Shape | None, dtype: str | None, cuts: tuple[Cut, ...] = ()) -> Tensor:
+    if in_outline(made.machine):
+        return Tensor(Facts(requires=_wants(made), cuts=cuts), made.place)
     facts = Facts(requires=_wants(made), shape=shape, dtype=_dtype(made, dtype), cuts=cuts)
     return Tensor(facts, made.place)
 

@@ -150,10 +150,11 @@ def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
     return collated(one, loader)
 
 
-def collated(value: Value, loader: Object) -> Value:
+def collated(value: Value, loader: Object | None) -> Value:
     """Items as a batch: numbers and arrays become tensors."""
     if isinstance(value, Tensor):
-        shape = None if value.facts.shape is None else (None, *value.facts.shape)
+        grows = loader is None or loader.fields.get("batch_size") != NONE
+        shape = None if value.facts.shape is None or not grows else (None, *value.facts.shape)
         return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype), value.made)
     if isinstance(value, Sequence) and value.rest is None:
         return tuple_of([collated(one, loader) for one in value.items])
@@ -165,7 +166,7 @@ def collated(value: Value, loader: Object) -> Value:
         isinstance(value, Unknown) and value.type in ("int", "float", "bool", DATA)
     ):
         return Tensor(Facts(source=loader))
-    return Object(BATCH, loader.made, {"of": loader})
+    return Object(BATCH, None if loader is None else loader.made, {"of": loader})
 
 
 BATCH = new_class("a batch out of sight")

@@ -14,16 +14,20 @@ Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
 
 
+Parameters = dict[str, Shape | None]
+"""The parameters of a layer by their names, with their shapes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """A layer: the names of its arguments, its parameters with their shapes, and the shape of its output."""
 
     arguments: str
-    parameters: Callable[[Sizes], dict[str, Shape]]
+    parameters: Callable[[Sizes], Parameters]
     output: Callable[[Shape, Sizes], Shape | None]
 
 
-def _none(sizes: Sizes) -> dict[str, Shape]:
+def _none(sizes: Sizes) -> Parameters:
     return {}
 
 
@@ -46,20 +50,31 @@ def _size(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _linear(sizes: Sizes) -> dict[str, Shape]:
-    weight = {"weight": (_size(sizes["out_features"]), _size(sizes["in_features"]))}
+def _linear(sizes: Sizes) -> Parameters:
+    weight: Parameters = {"weight": (_size(sizes["out_features"]), _size(sizes["in_features"]))}
     return weight | ({"bias": (_size(sizes["out_features"]),)} if sizes["bias"] is not False else {})
 
 
-def _convolution(sizes: Sizes) -> dict[str, Shape]:
-    weight: dict[str, Shape] = {"weight": (_size(sizes["out_channels"]), None)}
-    return weight | ({"bias": (_size(sizes["out_channels"]),)} if sizes["bias"] is not False else {})
+def _bilinear(sizes: Sizes) -> Parameters:
+    out, *inner = (_size(sizes[name]) for name in ("out_features", "in1_features", "in2_features"))
+    return {"weight": (out, *inner)} | ({"bias": (out,)} if sizes["bias"] is not False else {})
 
 
-def _norm(first: str) -> Callable[[Sizes], dict[str, Shape]]:
-    def parameters(sizes: Sizes) -> dict[str, Shape]:
+def _convolution(dimensions: int, *, transposed: bool = False) -> Callable[[Sizes], Parameters]:
+    def parameters(sizes: Sizes) -> Parameters:
+        out, into, groups = (_size(sizes[name]) for name in ("out_channels", "in_channels", "groups"))
+        first, second = (into, out) if transposed else (out, into)
+        each = second // groups if second is not None and groups else None
+        weight: Parameters = {"weight": (first, each, *[_size(sizes["kernel_size"])] * dimensions)}
+        return weight | ({"bias": (out,)} if sizes["bias"] is not False else {})
+
+    return parameters
+
+
+def _norm(first: str) -> Callable[[Sizes], Parameters]:
+    def parameters(sizes: Sizes) -> Parameters:
         on = sizes.get("affine", sizes.get("elementwise_affine", True))
-        size = (_size(sizes[first]),)
+        size = None if sizes[first] is ... and first == "normalized_shape" else (_size(sizes[first]),)
         return (
             {} if on is False else {"weight": size} | ({} if sizes.get("bias") is False else {"bias": size})
         )
@@ -105,7 +120,7 @@ LAYERS = {
     "Linear": Layer("in_features out_features bias=True", _linear, _last("out_features")),
     "Bilinear": Layer(
         "in1_features in2_features out_features bias=True",
-        lambda sizes: _linear(sizes | {"in_features": ...}),
+        _bilinear,
         _unknown,
     ),
     "Embedding": Layer(
@@ -114,8 +129,11 @@ LAYERS = {
         lambda shape, sizes: (*shape, _size(sizes["embedding_dim"])),
     ),
     "EmbeddingBag": Layer("num_embeddings embedding_dim", lambda sizes: {"weight": (None, None)}, _unknown),
-    **{f"Conv{n}d": Layer(_CONVOLUTION, _convolution, _channels(n)) for n in (1, 2, 3)},
-    **{f"ConvTranspose{n}d": Layer(_TRANSPOSED, _convolution, _unknown) for n in (1, 2, 3)},
+    **{f"Conv{n}d": Layer(_CONVOLUTION, _convolution(n), _channels(n)) for n in (1, 2, 3)},
+    **{
+        f"ConvTranspose{n}d": Layer(_TRANSPOSED, _convolution(n, transposed=True), _unknown)
+        for n in (1, 2, 3)
+    },
     **{f"BatchNorm{n}d": Layer(_BATCH_NORM, _norm("num_features"), _same) for n in (1, 2, 3)},
     **{
         f"InstanceNorm{n}d": Layer(
@@ -135,15 +153,18 @@ LAYERS = {
     "Flatten": Layer("start_dim=1 end_dim=-1", _none, _flattened),
     **{
         name: Layer("dim=None", _none, _same)
-        for name in "ReLU ReLU6 LeakyReLU GELU SiLU ELU SELU CELU Tanh Sigmoid Softmax LogSoftmax LogSigmoid Softplus Softsign Hardswish "
-        "Hardsigmoid Hardtanh Mish Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity Softmin Softmax2d Tanhshrink Threshold".split()
+        for name in "AlphaDropout CELU Dropout Dropout1d Dropout2d Dropout3d ELU FeatureAlphaDropout GELU Hardshrink Hardsigmoid Hardswish "
+        "Hardtanh Identity LeakyReLU LogSigmoid LogSoftmax Mish RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus "
+        "Softshrink Softsign Tanh Tanhshrink Threshold".split()
     },
     **{
         name: Layer("output_size=None", _none, _unknown)
-        for name in "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
-        "AdaptiveMaxPool1d AdaptiveMaxPool2d Upsample PixelShuffle PixelUnshuffle Unflatten ZeroPad2d ReflectionPad1d ReflectionPad2d "
-        "ReplicationPad2d ConstantPad2d Fold Unfold GLU CosineSimilarity PairwiseDistance LocalResponseNorm MaxUnpool2d UpsamplingNearest2d "
-        "UpsamplingBilinear2d ConstantPad1d LPPool2d ChannelShuffle".split()
+        for name in "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d "
+        "AvgPool2d AvgPool3d ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+        "CosineSimilarity CrossMapLRN2d Fold FractionalMaxPool2d FractionalMaxPool3d GLU LPPool1d LPPool2d LPPool3d LocalResponseNorm "
+        "MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d PairwiseDistance PixelShuffle PixelUnshuffle ReflectionPad1d "
+        "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d Unflatten Unfold Upsample UpsamplingBilinear2d "
+        "UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d".split()
     },
 }
 _SCALES = {

@@ -15,6 +15,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     Tensor,
     computed,
     cut,
+    in_outline,
     tensors_in,
 )
 from ta_lint.dryrun.values import Known, Object, Unknown, Value, joined
@@ -66,7 +67,7 @@ class Row:
 
     def _tensor(self, made: Call) -> Tensor:
         result = computed(made.machine, made.values(), made.place)
-        shape, dtype = self.shape(made), self.dtype(made)
+        shape, dtype = (None, None) if in_outline(made.machine) else (self.shape(made), self.dtype(made))
         if self.graph is CUTS:
             means = {"bool": "booleans", "int64": "indices"}.get(dtype or "", "")
             return cut(

@@ -285,7 +285,7 @@ def joined(made: Call) -> Shape | None:
 def stacked(made: Call) -> Shape | None:
     """`stack`."""
     shapes, dim = _tensors(made), made.constant(1, "dim", 0)
-    if shapes is None or not isinstance(dim, int):
+    if shapes is None or not isinstance(dim, int) or len(set(shapes)) > 1:
         return None
     at = dim if dim >= 0 else dim + len(shapes[0]) + 1
     return (*shapes[0][:at], len(shapes), *shapes[0][at:])

@@ -148,6 +148,11 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     )
 
 
+def in_outline(machine: Machine) -> bool:
+    """Whether a program of `stubs/programs` runs: what it computes stands for what happens to the graph, and for nothing else."""
+    return bool(machine.frames) and machine.frames[-1].site is not None
+
+
 def _few(*reasons: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
 

@@ -219,7 +219,7 @@ def _scaler_says(made: Call) -> Value:
     return Unknown("the scale", "float")
 
 
-@stub("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grads_with_norm_")  # fmt: skip
+@stub("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grads_with_norm_")  # fmt: skip
 def _clip(made: Call) -> Value:
     given = made.argument(0, "parameters")
     items, rest = (
@@ -404,6 +404,34 @@ def _functional_call(made: Call) -> Value:
     )
 
 
-for _name in ("zeros_", "ones_", "normal_", "uniform_", "constant_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_", "orthogonal_", "trunc_normal_", "eye_", "dirac_", "sparse_"):  # fmt: skip
-    stub(f"torch.nn.init.{_name}")(lambda made: made.args[0] if made.args else NONE)
+for _name in "constant dirac eye kaiming_normal kaiming_uniform normal ones orthogonal sparse trunc_normal uniform xavier_normal xavier_uniform zeros".split():
+    stub(f"torch.nn.init.{_name}", f"torch.nn.init.{_name}_")(lambda made: made.argument(0, "tensor"))
+
+
+@method(
+    OPTIMIZER,
+    "register_load_state_dict_post_hook",
+    "register_load_state_dict_pre_hook",
+    "register_state_dict_post_hook",
+)
+@method(OPTIMIZER, "register_state_dict_pre_hook", "register_step_post_hook", "register_step_pre_hook")
+def _hooked(made: Call) -> Value:
+    return Unknown("the handle of a hook", "handle")
+
+
+@method(SCALER, "get_backoff_factor", "get_growth_factor", "get_growth_interval")
+def _factor(made: Call) -> Value:
+    return Unknown("a factor of the scaler", "float")
+
+
+@method(SCALER, "set_backoff_factor", "set_growth_factor", "set_growth_interval")
+def _factor_set(made: Call) -> Value:
+    return NONE
+
+
+@stub("torch.nn.utils.get_total_norm")
+def _norm(made: Call) -> Value:
+    return Tensor()
+
+
 define(External("torch.distributed"), "torch.distributed")
