@@ -6,6 +6,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
 from ta_lint.dryrun.stubs import (
     configuration,
+    einops,
     plain,
     pretrained,
     programs,
@@ -47,6 +48,7 @@ _LIBRARIES = (
     iterating,
     standard,
     configuration,
+    einops,
     plain,
     pretrained,
     programs,

@@ -64,7 +64,10 @@ def call(
     if isinstance(function, Function):
         return _of_the_program(machine, function, args, kwargs, node, loose)
     if isinstance(function, Native):
-        return function.run(Call(machine, node, args, kwargs, loose, function.name))
+        try:
+            return function.run(Call(machine, node, args, kwargs, loose, function.name))
+        except (AssertionError, IndexError):  # a method gets another object than one of its class, or nothing
+            return Unknown(f"{function.name} gets something else than it takes")
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):

@@ -33,6 +33,7 @@ class Plain(NamedTuple):
     results: dict[str, str]
     reading: dict[str, str]
     attributes: dict[str, str]
+    methods: dict[str, str]
 
 
 _PLAIN = read("plain.toml", Plain)
@@ -99,6 +100,7 @@ def _class(name: str, effect: object) -> Class:
 
     method(cls, "__new__")(new)
     method(cls, "__init__")(_init)
+    method(cls, *_PLAIN.methods.get(name, "").split())(numbers)
     method(cls, "__class_getattr__")(attribute)
     method(cls, "__getattr__")(lambda made: Unknown(f"{name}.{made.constant(1, 'name')} is out of sight"))
     return cls

@@ -1,5 +1,6 @@
 """The methods of lists, dictionaries and strings."""
 
+from math import prod
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -158,6 +159,15 @@ def _repeated(made: Call) -> Value:
     if isinstance(times, Known) and isinstance(times.value, int) and len(own.items) * times.value <= 64:
         return Sequence(own.cls, own.items * times.value, own.rest, made.place)
     return Sequence(own.cls, (), joined(own.every), made.place)
+
+
+@method(TUPLE, "numel")
+def _size(made: Call) -> Value:
+    """Of a shape."""
+    own = _items(made.args[0])
+    sizes = [one.value for one in own.items if isinstance(one, Known) and isinstance(one.value, int)]
+    known = own.rest is None and len(sizes) == len(own.items)
+    return Known(prod(sizes)) if known else Unknown("a number of elements", "int")
 
 
 def _table(value: Value) -> Table:

@@ -209,7 +209,8 @@ def _define(name: str, layer: Layer) -> Class:
         parameters = [value for value in own.fields.values() if isinstance(value, Tensor)]
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
-        output = layer.output(shape, own.fields["sizes"]) if shape is not None else None
+        sizes = own.fields.get("sizes")
+        output = layer.output(shape, sizes) if shape is not None and sizes is not None else None
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
         return computed(
@@ -222,6 +223,7 @@ def _define(name: str, layer: Layer) -> Class:
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
+    method(cls, "reset_parameters")(lambda made: NONE)
     return cls
 
 
@@ -251,6 +253,7 @@ def _any_layer(name: str) -> Value | None:
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
+    method(cls, "reset_parameters")(lambda made: NONE)
     return cls
 
 

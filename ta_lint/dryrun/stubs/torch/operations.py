@@ -176,6 +176,7 @@ define((
     Row(FOLLOWS, unknown, dtypes.unknown, "istft stft"),
     Row(FOLLOWS, unknown, dtypes.unknown, "coalesce sparse_mask to_dense to_padded_tensor to_sparse to_sparse_coo to_sparse_csr values", METHOD),
     Row(CUTS, unknown, int64, "col_indices crow_indices indices", METHOD),
+    Row(FOLLOWS, unknown, dtypes.unknown, "addmm log_softmax mm sampled_addmm softmax sum", ("torch.sparse.",)),
     # -- random ----------------------------------------------------------------------------------------------------------------
     Row(CUTS, own, dtypes.unknown, "poisson", FUNCTION),
 ))  # fmt: skip
@@ -451,19 +452,3 @@ def _shapes(made: Call) -> Value:
 def _is_tensor(made: Call) -> Value:
     value = made.argument(0, "obj")
     return Known(isinstance(value, Tensor)) if not isinstance(value, Unknown) else Unknown("a kind", "bool")
-
-
-define((
-    Row(FOLLOWS, unknown, dtypes.unknown, "rearrange reduce repeat", ("einops.",)),
-    Row(FOLLOWS, unknown, dtypes.unknown, "einsum", ("einops.",)),
-))  # fmt: skip
-
-
-@stub("einops.pack")
-def _packed(made: Call) -> Value:
-    return tuple_of([computed(made.machine, made.args[:1], made.place), Unknown("packed shapes", "shapes")])
-
-
-@stub("einops.unpack")
-def _unpacked(made: Call) -> Value:
-    return tuple_of((), computed(made.machine, made.args[:1], made.place))
