@@ -54,6 +54,16 @@ MADE = """
     1, 0.5 | (2, 4, 8): ConstantPad1d
     1, 0.5 | (2, 4, 8, 8): ConstantPad2d
     1, 0.5 | (2, 4, 8, 8, 8): ConstantPad3d
+    (2, 1) | (2, 4, 8, 8): AdaptiveAvgPool2d AdaptiveMaxPool2d
+    (None, 2) | (2, 4, 8, 8): AdaptiveAvgPool2d
+    3, 2, 1 | (2, 4, 7, 8): AvgPool2d MaxPool2d
+    (3, 2), (2, 1) | (2, 4, 7, 8): AvgPool2d MaxPool2d
+    3, ceil_mode=True | (2, 4, 7, 8): AvgPool2d MaxPool2d
+    3, 1, 0, 2 | (4, 7, 8): MaxPool2d
+    2, return_indices=False | (4, 7): MaxPool1d
+    3, 4, (3, 2), (2, 1), (1, 0), bias=False | (2, 3, 5, 7): Conv2d ConvTranspose2d
+    3, 4, 3, stride=2, padding=1, output_padding=1 | (2, 3, 5, 7): ConvTranspose2d
+    6, 4, 3, 1, 0, 0, 2 | (2, 6, 5, 7): ConvTranspose2d
     2, 2 | (2, 4, 8): LPPool1d
     2, 2 | (2, 4, 8, 8): LPPool2d
     2, 2 | (2, 4, 8, 8, 8): LPPool3d
@@ -63,6 +73,7 @@ MADE = """
     (4, 4), (2, 2) | (1, 12, 9): Fold
     1, (2, 2) | (2, 4): Unflatten
     | (2, 4): GLU
+    1 | (2, 4, 3): GLU
     | (2, 3) (2, 3): CosineSimilarity PairwiseDistance
 """
 
@@ -110,6 +121,17 @@ def test_a_layer_is_what_its_row_says(tmp_path: Path, name: str, arguments: str,
         result, facts = real["result"], said["result"].facts
         assert facts.shape is None or fits(facts.shape, tuple(result.shape)), (facts.shape, result.shape)
         assert bool(facts.roots) == result.requires_grad
+
+
+def test_a_pool_that_gives_the_places_gives_two_tensors(tmp_path: Path) -> None:
+    script = tmp_path / "layer.py"
+    script.write_text(
+        "import torch\nvalues, places = torch.nn.MaxPool1d(2, return_indices=True)(torch.rand(2, 3, 4))\n"
+    )
+    machine = dry_run(str(script))
+    said = machine.program.module(machine, str(script), "__main__").fields
+    assert said["values"].facts.shape == (2, 3, 2)
+    assert said["places"].facts.dtype == "int64"
 
 
 def fits(said: tuple[Any, ...], real: tuple[int, ...]) -> bool:

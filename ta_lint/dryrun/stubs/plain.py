@@ -109,8 +109,9 @@ def _class(name: str, effect: object) -> Class:
 def _init(made: Call) -> Value:
     """Of a class of the program that derives from one of these: what it gets by name becomes attributes, as of a `BaseModel`."""
     own = made.args[0]
-    for key, value in made.kwargs.items() if isinstance(own, Object) else ():
-        made.machine.state.write(own.fields, key, value)  # type: ignore[union-attr]
+    assert isinstance(own, Object)
+    for key, value in made.kwargs.items():
+        made.machine.state.write(own.fields, key, value)
     return NONE
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import family, method, new_class, stub
+from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch.modules import MODULE
+from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Class, Known, Object, Value
+from ta_lint.dryrun.values import FALSE, NONE, Class, Known, Object, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
@@ -50,6 +51,11 @@ def _size(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
+def _at(value: Any, index: int) -> int | None:
+    """The size in one dimension of what may be one number for all."""
+    return _size(value[index] if isinstance(value, tuple) and index < len(value) else value)
+
+
 def _linear(sizes: Sizes) -> Parameters:
     weight: Parameters = {"weight": (_size(sizes["out_features"]), _size(sizes["in_features"]))}
     return weight | ({"bias": (_size(sizes["out_features"]),)} if sizes["bias"] is not False else {})
@@ -57,7 +63,8 @@ def _linear(sizes: Sizes) -> Parameters:
 
 def _bilinear(sizes: Sizes) -> Parameters:
     out, *inner = (_size(sizes[name]) for name in ("out_features", "in1_features", "in2_features"))
-    return {"weight": (out, *inner)} | ({"bias": (out,)} if sizes["bias"] is not False else {})
+    weight: Parameters = {"weight": (out, *inner)}
+    return weight | ({"bias": (out,)} if sizes["bias"] is not False else {})
 
 
 def _convolution(dimensions: int, *, transposed: bool = False) -> Callable[[Sizes], Parameters]:
@@ -65,7 +72,8 @@ def _convolution(dimensions: int, *, transposed: bool = False) -> Callable[[Size
         out, into, groups = (_size(sizes[name]) for name in ("out_channels", "in_channels", "groups"))
         first, second = (into, out) if transposed else (out, into)
         each = second // groups if second is not None and groups else None
-        weight: Parameters = {"weight": (first, each, *[_size(sizes["kernel_size"])] * dimensions)}
+        kernel = [_at(sizes["kernel_size"], index) for index in range(dimensions)]
+        weight: Parameters = {"weight": (first, each, *kernel)}
         return weight | ({"bias": (out,)} if sizes["bias"] is not False else {})
 
     return parameters
@@ -74,7 +82,14 @@ def _convolution(dimensions: int, *, transposed: bool = False) -> Callable[[Size
 def _norm(first: str) -> Callable[[Sizes], Parameters]:
     def parameters(sizes: Sizes) -> Parameters:
         on = sizes.get("affine", sizes.get("elementwise_affine", True))
-        size = None if sizes[first] is ... and first == "normalized_shape" else (_size(sizes[first]),)
+        given = sizes[first]
+        size = (
+            given
+            if isinstance(given, tuple)
+            else None
+            if given is ... and first == "normalized_shape"
+            else (_size(given),)
+        )
         return (
             {} if on is False else {"weight": size} | ({} if sizes.get("bias") is False else {"bias": size})
         )
@@ -82,23 +97,62 @@ def _norm(first: str) -> Callable[[Sizes], Parameters]:
     return parameters
 
 
-def _channels(dimensions: int) -> Callable[[Shape, Sizes], Shape | None]:
+def _spatial(
+    dimensions: int, each: Callable[[int, Sizes, int], int | None], channels: str = ""
+) -> Callable[[Shape, Sizes], Shape | None]:
+    """The last dimensions become what `each` makes of one, and the channels before them what an argument says."""
+
     def output(shape: Shape, sizes: Sizes) -> Shape | None:
         if len(shape) not in (dimensions + 1, dimensions + 2):
             return None
-        spatial = [_convolved(size, sizes) for size in shape[-dimensions:]]
-        return (*shape[: len(shape) - dimensions - 1], _size(sizes["out_channels"]), *spatial)
+        front = shape[: len(shape) - dimensions]
+        if channels:
+            front = (*front[:-1], _size(sizes[channels]))
+        spatial = [
+            each(size, sizes, index) if isinstance(size, int) else None
+            for index, size in enumerate(shape[-dimensions:])
+        ]
+        return (*front, *spatial)
 
     return output
 
 
-def _convolved(size: Any, sizes: Sizes) -> int | None:
+def _convolved(size: int, sizes: Sizes, index: int) -> int | None:
+    if sizes["padding"] == "same":
+        return size
     kernel, stride, padding, dilation = (
-        sizes[name] for name in ("kernel_size", "stride", "padding", "dilation")
+        _at(sizes[name], index) for name in ("kernel_size", "stride", "padding", "dilation")
     )
-    if not all(isinstance(one, int) for one in (size, kernel, stride, padding, dilation)):
-        return size if padding == "same" and isinstance(size, int) else None
-    return int((size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1)
+    if kernel is None or not stride or padding is None or dilation is None:
+        return None
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _transposed(size: int, sizes: Sizes, index: int) -> int | None:
+    kernel, stride, padding, dilation, added = (
+        _at(sizes[name], index) for name in ("kernel_size", "stride", "padding", "dilation", "output_padding")
+    )
+    if kernel is None or stride is None or padding is None or dilation is None or added is None:
+        return None
+    return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + added + 1
+
+
+def _pooled(size: int, sizes: Sizes, index: int) -> int | None:
+    """Of a window that moves by its own size, if nothing else is said."""
+    stride = sizes["kernel_size"] if sizes["stride"] is None else sizes["stride"]
+    rounds = sizes["ceil_mode"] is False
+    return _convolved(size, {"dilation": 1} | sizes | {"stride": stride}, index) if rounds else None
+
+
+def _adapted(size: int, sizes: Sizes, index: int) -> int | None:
+    return _at(sizes["output_size"], index)
+
+
+def _halved(shape: Shape, sizes: Sizes) -> Shape | None:
+    dim = sizes["dim"]
+    if dim != -1 or not shape or not isinstance(shape[-1], int):
+        return None
+    return (*shape[:-1], shape[-1] // 2)
 
 
 def _flattened(shape: Shape, sizes: Sizes) -> Shape | None:
@@ -112,6 +166,8 @@ def _flattened(shape: Shape, sizes: Sizes) -> Shape | None:
 
 
 _CONVOLUTION = "in_channels out_channels kernel_size stride=1 padding=0 dilation=1 groups=1 bias=True"
+_AVERAGE_POOL = "kernel_size stride=None padding=0 ceil_mode=False"
+_MAX_POOL = "kernel_size stride=None padding=0 dilation=1 return_indices=False ceil_mode=False"
 _TRANSPOSED = (
     "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
 )
@@ -129,9 +185,14 @@ LAYERS = {
         lambda shape, sizes: (*shape, _size(sizes["embedding_dim"])),
     ),
     "EmbeddingBag": Layer("num_embeddings embedding_dim", lambda sizes: {"weight": (None, None)}, _unknown),
-    **{f"Conv{n}d": Layer(_CONVOLUTION, _convolution(n), _channels(n)) for n in (1, 2, 3)},
     **{
-        f"ConvTranspose{n}d": Layer(_TRANSPOSED, _convolution(n, transposed=True), _unknown)
+        f"Conv{n}d": Layer(_CONVOLUTION, _convolution(n), _spatial(n, _convolved, "out_channels"))
+        for n in (1, 2, 3)
+    },
+    **{
+        f"ConvTranspose{n}d": Layer(
+            _TRANSPOSED, _convolution(n, transposed=True), _spatial(n, _transposed, "out_channels")
+        )
         for n in (1, 2, 3)
     },
     **{f"BatchNorm{n}d": Layer(_BATCH_NORM, _norm("num_features"), _same) for n in (1, 2, 3)},
@@ -150,6 +211,14 @@ LAYERS = {
     ),
     "GroupNorm": Layer("num_groups num_channels eps=0 affine=True", _norm("num_channels"), _same),
     "PReLU": Layer("num_parameters=1", lambda sizes: {"weight": (_size(sizes["num_parameters"]),)}, _same),
+    **{f"AdaptiveAvgPool{n}d": Layer("output_size", _none, _spatial(n, _adapted)) for n in (1, 2, 3)},
+    **{
+        f"AdaptiveMaxPool{n}d": Layer("output_size return_indices=False", _none, _spatial(n, _adapted))
+        for n in (1, 2, 3)
+    },
+    **{f"AvgPool{n}d": Layer(_AVERAGE_POOL, _none, _spatial(n, _pooled)) for n in (1, 2, 3)},
+    **{f"MaxPool{n}d": Layer(_MAX_POOL, _none, _spatial(n, _pooled)) for n in (1, 2, 3)},
+    "GLU": Layer("dim=-1", _none, _halved),
     "Flatten": Layer("start_dim=1 end_dim=-1", _none, _flattened),
     **{
         name: Layer("dim=None", _none, _same)
@@ -159,10 +228,10 @@ LAYERS = {
     },
     **{
         name: Layer("output_size=None", _none, _unknown)
-        for name in "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d "
-        "AvgPool2d AvgPool3d ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
-        "CosineSimilarity CrossMapLRN2d Fold FractionalMaxPool2d FractionalMaxPool3d GLU LPPool1d LPPool2d LPPool3d LocalResponseNorm "
-        "MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d PairwiseDistance PixelShuffle PixelUnshuffle ReflectionPad1d "
+        for name in ""
+        "ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+        "CosineSimilarity CrossMapLRN2d Fold FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d LocalResponseNorm "
+        "MaxUnpool1d MaxUnpool2d MaxUnpool3d PairwiseDistance PixelShuffle PixelUnshuffle ReflectionPad1d "
         "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d Unflatten Unfold Upsample UpsamplingBilinear2d "
         "UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d".split()
     },
@@ -180,8 +249,16 @@ def _arguments(layer: Layer, made: Call) -> Sizes:
         known = {"True": True, "False": False, "None": None}.get(
             default, int(default) if default.lstrip("-").isdigit() else ...
         )
-        sizes[name] = made.constant(index, name, known)
+        sizes[name] = _plain(made.argument(index, name, known))
     return sizes
+
+
+def _plain(value: Value) -> Any:
+    """A constant, a tuple of constants, or `...`."""
+    if isinstance(value, Sequence) and value.rest is None:
+        parts = tuple(one.value if isinstance(one, Known) else None for one in value.items)
+        return parts if all(isinstance(one, int) for one in parts) else ...
+    return value.value if isinstance(value, Known) else ...
 
 
 def _define(name: str, layer: Layer) -> Class:
@@ -199,7 +276,7 @@ def _define(name: str, layer: Layer) -> Class:
                 own.fields, parameter, Tensor(Facts(requires=True, shape=shape), made.place, PARAMETER)
             )
         for argument, size in sizes.items():
-            if argument not in own.fields and size is not ...:
+            if argument not in own.fields and size is not ... and not isinstance(size, tuple):
                 own.fields[argument] = Known(size)
         return NONE
 
@@ -213,13 +290,16 @@ def _define(name: str, layer: Layer) -> Class:
         output = layer.output(shape, sizes) if shape is not None and sizes is not None else None
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
-        return computed(
-            made.machine,
-            [*parameters, *made.args[1:], *made.kwargs.values()],
-            made.place,
-            shape=output,
-            scale=scale,
-        )
+        inputs = [*parameters, *made.args[1:], *made.kwargs.values()]
+        result = computed(made.machine, inputs, made.place, shape=output, scale=scale)
+        places = (sizes or {}).get("return_indices", False)
+        if places is not False:
+            return (
+                tuple_of([result, as_indices(made, result)])
+                if places is True
+                else Unknown("what a pool gives")
+            )
+        return result
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)

@@ -5,6 +5,7 @@ What they put into the tensor itself is in `in_place`, new tensors are in `creat
 """
 
 from dataclasses import replace
+from math import prod
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import stub, tuple_of
@@ -390,7 +391,7 @@ def number(made: Call) -> Value:
         if shape is not None and isinstance(index, int) and -len(shape) <= index < len(shape):
             return size_of(shape[index])
     if name in ("numel", "nelement") and shape is not None and all(isinstance(one, int) for one in shape):
-        return Known(shapes.prod(shape))
+        return Known(prod(shape))
     if name.startswith("is_"):
         return Unknown("a verdict about a tensor", "bool")
     return Unknown("a number", "int")
