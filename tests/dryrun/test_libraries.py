@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.dryrun.machine.library import find
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.plain import _PLAIN as PLAIN
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
-from ta_lint.dryrun.values import DATA, Known, Object, Sequence, Unknown, Value
+from ta_lint.dryrun.values import DATA, Class, Known, Object, Sequence, Unknown, Value
 
 START = """\
 import torch
@@ -373,6 +374,40 @@ value = metric.compute()
     assert len(names["parameters"].items) == 2
     assert names["parameters"].rest is None
     assert names["value"].facts.roots == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [
+        ("torch.nn.modules.linear.Linear", "torch.nn.Linear"),
+        ("torch.nn.modules.batchnorm.BatchNorm2d", "torch.nn.BatchNorm2d"),
+        ("torch.optim.adam.Adam", "torch.optim.Adam"),
+        (
+            "torch.nn.parallel.distributed.DistributedDataParallel",
+            "torch.nn.parallel.DistributedDataParallel",
+        ),
+        ("torch.distributions.normal.Normal", "torch.distributions.Normal"),
+    ],
+)
+def test_a_class_is_the_same_by_the_name_of_its_package(inner: str, shown: str) -> None:
+    assert find(inner) is find(shown)
+    assert isinstance(find(shown), Class)
+
+
+def test_a_quantised_layer_is_another_class() -> None:
+    assert find("torch.nn.quantized.Linear") is not find("torch.nn.Linear")
+
+
+def test_layers_have_the_base_classes_that_programs_ask_for(tmp_path: Path) -> None:
+    code = """
+from torch.nn.modules.batchnorm import _BatchNorm
+norm = isinstance(torch.nn.BatchNorm2d(3), _BatchNorm)
+other = isinstance(torch.nn.LayerNorm(3), _BatchNorm)
+converted = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
+"""
+    _, names = ran(tmp_path, code)
+    assert (names["norm"], names["other"]) == (Known(True), Known(False))
+    assert names["converted"] is names["model"]
 
 
 def test_no_library_is_listed_twice() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine import iteration, library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import (
@@ -18,6 +18,7 @@ from ta_lint.dryrun.machine.library import (
 from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.in_place import in_place
+from ta_lint.dryrun.stubs.torch.layers import SYNCHRONISED
 from ta_lint.dryrun.stubs.torch.operations import moved
 from ta_lint.dryrun.stubs.torch.rows import FOLLOWS, FUNCTION, Row, define, register
 from ta_lint.dryrun.stubs.torch.shapes import unknown
@@ -27,6 +28,7 @@ from ta_lint.dryrun.values import (
     FALSE,
     NONE,
     Class,
+    External,
     Known,
     Native,
     Object,
@@ -193,13 +195,39 @@ def _vector(made: Call) -> Value:
     return NONE
 
 
-@stub(
-    "torch.nn.utils.remove_weight_norm",
-    "torch.nn.utils.remove_spectral_norm",
-    "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
-)
+@stub("torch.nn.utils.remove_spectral_norm", "torch.nn.utils.remove_weight_norm")
 def _same_module(made: Call) -> Value:
     return made.argument(0, "module")
+
+
+def _converted(made: Call) -> Value:
+    """`SyncBatchNorm.convert_sync_batchnorm`: the layers get another class, and keep their parameters."""
+    return made.argument(1, "module")
+
+
+SYNCHRONISED.fields["convert_sync_batchnorm"] = Object(
+    CLASSMETHOD, None, {"function": Native("torch.nn.SyncBatchNorm.convert_sync_batchnorm", _converted)}
+)
+
+
+# -- names ---------------------------------------------------------------------------------------------
+
+_INNER = ("torch.amp.", "torch.autograd.", "torch.distributions.", "torch.nn.modules.", "torch.nn.parallel.", "torch.nn.utils.", "torch.optim.", "torch.utils.data.")  # fmt: skip
+"""Packages that show all that their modules define: `torch.optim.adam.Adam` is `torch.optim.Adam`."""
+
+
+def _shown_above(name: str) -> Value | None:
+    """What a name in a module means under the name of its package."""
+    *above, module, last = name.split(".")
+    if module[:1].isupper() or len(above) < 2:
+        return None
+    found = library.find(".".join((*above, last)))
+    return None if isinstance(found, External) else found
+
+
+for _prefix in _INNER:
+    family(_prefix, _shown_above)
+register("FloatTensor", lambda made: computed(made.machine, made.args[1:2], made.place), ("torch.sparse.",))
 
 
 # -- processes -----------------------------------------------------------------------------------------

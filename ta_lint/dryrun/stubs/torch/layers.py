@@ -261,8 +261,23 @@ def _plain(value: Value) -> Any:
     return value.value if isinstance(value, Known) else ...
 
 
+_BASES = {
+    "batchnorm._BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm",
+    "conv._ConvNd": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "dropout._DropoutNd": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "instancenorm._InstanceNorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+}
+"""The classes below `torch.nn.modules` that layers have in common, which programs ask for by `isinstance`."""
+_BASE_OF = {
+    layer: base
+    for name, layers in _BASES.items()
+    for base in [new_class(f"torch.nn.modules.{name}", bases=(MODULE,))]
+    for layer in layers.split()
+}
+
+
 def _define(name: str, layer: Layer) -> Class:
-    cls = new_class(f"torch.nn.{name}", bases=(MODULE,))
+    cls = new_class(f"torch.nn.{name}", bases=(_BASE_OF.get(name, MODULE),))
 
     def init(made: Call) -> Value:
         own = made.args[0]
@@ -307,8 +322,8 @@ def _define(name: str, layer: Layer) -> Class:
     return cls
 
 
-for _name, _layer in LAYERS.items():
-    _define(_name, _layer)
+_CLASSES = {name: _define(name, layer) for name, layer in LAYERS.items()}
+SYNCHRONISED = _CLASSES["SyncBatchNorm"]
 
 
 def _any_layer(name: str) -> Value | None:
@@ -366,14 +381,19 @@ def _loss(function: str) -> Callable[[Call], Value]:
     return compute
 
 
-def _loss_class(name: str, function: str) -> None:
-    cls = new_class(f"torch.nn.{name}", bases=(MODULE,))
+LOSS = new_class("torch.nn.modules.loss._Loss", "torch.nn.modules.loss._WeightedLoss", bases=(MODULE,))
 
-    def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
-        own.fields["reduction"] = made.argument(99, "reduction", "mean")
-        return NONE
+
+@method(LOSS, "__init__")
+def _reduction(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    made.machine.state.write(own.fields, "reduction", made.argument(99, "reduction", "mean"))
+    return NONE
+
+
+def _loss_class(name: str, function: str) -> None:
+    cls = new_class(f"torch.nn.{name}", bases=(LOSS,))
 
     def forward(made: Call) -> Value:
         own = made.args[0]
@@ -387,7 +407,6 @@ def _loss_class(name: str, function: str) -> None:
         )
         return _loss(function)(inner)
 
-    method(cls, "__init__")(init)
     method(cls, "forward")(forward)
 
 
