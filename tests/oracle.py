@@ -1,25 +1,41 @@
-"""A dry run held against the real run of the same program: what is claimed and not so, and what is known of what happens."""
+"""A dry run held against the real run of the same program: what is claimed and not so, and what is known of what happens.
 
+A claim is what the dry run says without doubt. It is false if the real run shows something else. What really happens and the dry run does
+not say is missed. Neither guessed entries nor what happens in another file than the script counts.
+"""
+
+import hashlib
 import json
 import subprocess
 import sys
-import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from runnable import Program
+
 from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import held_by
-from ta_lint.dryrun.values import Known, Object
+from ta_lint.dryrun.values import Known, Native, Object, Value
+from ta_lint.events.event import Event
 
 REAL = Path(__file__).with_name("real_actions.py")
 ACTIONS = frozenset({"forward", "backward", "step", "clear", "train", "eval", "clip"})
+KINDS = ("actions", "losses", "optimizers", "calls", "shapes", "dtypes")
 Name = tuple[int, str]
+Key = tuple[str, int]
+Real = dict[str, Any]
+"""What `real_actions.py` writes about a run."""
 
 
 @dataclass
@@ -27,131 +43,381 @@ class Comparison:
     """How a dry run compares with the real one, in counts and in words."""
 
     program: str
+    status: str = "ended"
     known: Counter[str] = field(default_factory=Counter)
     happened: Counter[str] = field(default_factory=Counter)
     false: list[str] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
-    status: str = "ended"
+    missed: list[tuple[str, str]] = field(default_factory=list)
+    """What, and why."""
+
+    def count(self, kind: str, known: bool, what: str, why: str) -> None:
+        """Something really happened."""
+        self.happened[kind] += 1
+        self.known[kind] += known
+        if not known:
+            self.missed.append((f"{kind}: {what}", why))
 
 
-def real_run(script: Path, timeout: float = 120) -> dict[str, Any]:
-    """The actions of a real run."""
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, str(REAL), str(script)],
-            capture_output=True, text=True, timeout=timeout, check=False, cwd=folder,
-        )  # fmt: skip
-    if not done.stdout.strip():
-        return {"status": done.stderr[-300:], "actions": []}
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
-
-
-def names_of(machine: Machine) -> dict[int, Name]:
-    """The parameters of a dry run by the line that made them and the name in their module."""
-    names: dict[int, Name] = {}
-    for event in machine.events:
-        subject = event.subject
-        if isinstance(subject, Object) and subject.cls.is_a(MODULE):
-            for _, module in modules(subject):
-                for key, value in module.fields.items():
-                    if isinstance(value, Tensor) and value.cls is PARAMETER:
-                        names.setdefault(id(value), (value.made.line if value.made else 0, str(key)))
-    return names
-
-
-def compare(script: Path, real: dict[str, Any]) -> Comparison:
-    """Hold a dry run of a script against what it really did."""
-    result = Comparison(script.stem, status=real["status"])
-    machine = dry_run(str(script))
-    events = [
-        event for event in machine.events if event.action in ACTIONS and event.place.file == str(script)
-    ]
-    names = names_of(machine)
-    done = {(action, line) for action, line, _ in real["actions"] if action in ACTIONS and line}
-    said = {(event.action, event.place.line) for event in events} | {
-        (mode, event.place.line)
-        for event in machine.events
-        if event.action == "mode"
-        for mode in ("train", "eval")
+def real_runs(programs: Iterable[Program], folder: Path, jobs: int = 2) -> Iterator[tuple[Program, Real]]:
+    """The real run of each program; those that `folder` has from an earlier time are not run again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recorder = REAL.read_text("utf-8")
+    results = {
+        program: folder
+        / f"{hashlib.sha256((program.name + program.source + recorder).encode()).hexdigest()}.json"
+        for program in programs
     }
-    for one in sorted(done):
-        result.happened["actions"] += 1
-        result.known["actions"] += one in said
-        if one not in said:
-            result.missed.append(f"{one[0]} in line {one[1]}")
-    certain = {
-        (event.action, event.place.line) for event in events if event.certain and len(event.functions) == 0
-    }
+    missing = [f"{program.path}\t{path}\n" for program, path in results.items() if not path.exists()]
+    if missing:
+        subprocess.run([sys.executable, str(REAL), str(jobs)], input="".join(missing), text=True, check=True)
+    for program, path in results.items():
+        yield program, json.loads(path.read_text("utf-8")) if path.exists() else _NOTHING
+
+
+_NOTHING: Real = {"status": "it ends its own process", "actions": [], "follows": [], "outputs": []}
+
+
+def left_out(program: Program, real: Real) -> str:
+    """Why a run says nothing about a dry run; empty if it does."""
+    if "torch.jit." in program.source:
+        return "torch compiles its code, which then runs no hooks"
+    if real["actions"]:
+        return ""
     if real["status"] == "ended":
-        result.false += [f"{action} in line {line} never happens" for action, line in sorted(certain - done)]
-    _sets(result, real, machine, names)
-    _modes(result, real, events)
+        return "nothing that torch's hooks see"
+    return str(real["status"]).partition(":")[0]
+
+
+def compare(program: Program, real: Real) -> Comparison:
+    """Hold a dry run of a program against what it really did."""
+    result = Comparison(program.name, real["status"])
+    with _modules_made() as made:
+        machine = dry_run(str(program.path))
+    truth = {(action, line) for action, line, _ in real["actions"]}
+    happens = [
+        Happens(event, _key(event, truth)) for event in machine.events if _counts(event, str(program.path))
+    ]
+    _actions(result, real, truth, happens, machine)
+    _sets(result, real, happens, _names(machine, made))
+    _calls(result, real, happens)
+    _outputs(result, real, happens)
+    result.false = list(dict.fromkeys(result.false))
     return result
 
 
-def _sets(result: Comparison, real: dict[str, Any], machine: Machine, names: dict[int, Name]) -> None:
-    for action, key in (("backward", "reaches"), ("step", "holds")):
-        truth: dict[int, set[frozenset[Name]]] = {}
-        for what, line, known in real["actions"]:
+@dataclass
+class Happens:
+    """An event of the dry run with its key: the action and the line."""
+
+    event: Event
+    key: Key
+
+    @property
+    def certain(self) -> bool:
+        """Whether it certainly happens. A scaler leaves out a step whose gradients are infinite."""
+        return self.event.certain and not self.event.detail.get("scaled")
+
+
+def _counts(event: Event, script: str) -> bool:
+    """Whether torch's hooks see an event. Gradients that are cleared by hand have no hook."""
+    if event.entry is not None or event.place.file != script:
+        return False
+    if event.action == "forward" and event.functions and _of_library(event.functions[-1].frame.file):
+        return False
+    return event.action in {*ACTIONS, "mode"} and not (
+        event.action == "clear" and isinstance(event.subject, Tensor)
+    )
+
+
+@cache
+def _of_library(file: str) -> bool:
+    """Whether it is the program of a library other than torch: the modules that this calls are out of sight in a real run."""
+    return file.endswith(STUB) and not Path(file).read_text("utf-8").startswith("# torch")
+
+
+def _key(event: Event, truth: set[Key]) -> Key:
+    """The line of a call is that of its beginning, or of the name that is called, if they are in several lines."""
+    node = event.place.node
+    lines = (event.place.line, getattr(getattr(node, "func", node), "end_lineno", 0))
+    actions = ("train", "eval") if event.action == "mode" else (event.action,)
+    keys = [(action, line) for action in actions for line in lines]
+    return next((key for key in keys if key in truth), keys[0])
+
+
+def _actions(
+    result: Comparison, real: Real, truth: set[Key], happens: list[Happens], machine: Machine
+) -> None:
+    ended = real["status"] == "ended"
+    said = {one.key for one in happens}
+    follows = {(tuple(one), tuple(other)) for one, other in real["follows"]}
+    allowed = set(_followers(happens))
+    before: dict[Any, list[Any]] = defaultdict(list)
+    for one, other in follows:
+        before[other].append(one)
+    called = _lines_called(machine)
+    for key in sorted(truth):
+        ordered = all(one == key or one not in said or (one, key) in allowed for one in before[key])
+        why = (
+            "" if key in said else "its function is not called" if key[1] not in called else "not seen there"
+        )
+        result.count(
+            "actions", key in said and ordered, f"{key[0]} in line {key[1]}", why or "in another order"
+        )
+    if not ended:
+        return
+    for key in sorted({one.key for one in happens if one.certain and one.event.action != "mode"} - truth):
+        result.false.append(f"{key[0]} in line {key[1]} never happens")
+    after: dict[Any, set[Any]] = defaultdict(set)
+    for one, other in follows:
+        after[one].add(other)
+    for one, other in _claimed(happens):
+        if one in truth and other in truth and other not in _next_said(one, after, said):
+            result.false.append(f"{other} after {one}, which is never so")
+
+
+def _lines_called(machine: Machine) -> set[int]:
+    """The lines of all code that runs, but for what only guessed entries run."""
+    outside = set(range(1, 100_000))
+    for frame in machine.program._frames.values():
+        tree = machine.program.tree(frame.file)
+        if frame.names.get("__name__") != Known("__main__") or tree is None:
+            continue
+        import ast
+
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in machine.called:
+                outside -= set(range(node.lineno + 1, (node.end_lineno or 0) + 1))
+    return outside
+
+
+def _followers(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
+    """Each pair of actions of which one may follow the other with none in between, also from the end of a pass to the next."""
+    yield from ((_START, other.key) for other in _until_certain(happens[:200]))
+    for index, one in enumerate(happens):
+        following = _until_certain(happens[index + 1 : index + 200])
+        yield from ((one.key, other.key) for other in following)
+        for depth, (_, number) in enumerate(one.event.passes, 1):
+            passes = one.event.passes[:depth]
+            if number and not (
+                following and following[-1].certain and following[-1].event.passes[:depth] == passes
+            ):
+                first = index
+                while first and happens[first - 1].event.passes[:depth] == passes:
+                    first -= 1
+                yield from ((one.key, other.key) for other in _until_certain(happens[first : index + 1]))
+
+
+_START = ("start", 0)
+
+
+def _until_certain(happens: list[Happens]) -> list[Happens]:
+    """The first actions, up to one that certainly happens."""
+    end = next((index for index, one in enumerate(happens) if one.certain), len(happens))
+    return happens[: end + 1]
+
+
+def _claimed(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
+    """The pairs of which one certainly follows the other, in the same pass of the same loops."""
+    for one, other in pairwise(happens):
+        if one.key != other.key and one.certain and other.certain and one.event.passes == other.event.passes:
+            yield one.key, other.key
+
+
+def _next_said(one: Any, after: dict[Any, set[Any]], said: set[Key]) -> set[Any]:
+    """What follows an action, past those of which the dry run says nothing."""
+    found, pending, seen = set(), list(after[one]), set()
+    while pending:
+        key = pending.pop()
+        if key in said:
+            found.add(key)
+        elif key not in seen:
+            seen.add(key)
+            pending.extend(after[key])
+    return found
+
+
+@contextmanager
+def _modules_made() -> Iterator[list[Value]]:
+    """The modules that a dry run makes."""
+    made: list[Value] = []
+    original = MODULE.fields["__new__"]
+
+    def kept(call: Call) -> Value:
+        made.append(original.run(call))
+        return made[-1]
+
+    MODULE.fields["__new__"] = Native(original.name, kept)
+    try:
+        yield made
+    finally:
+        MODULE.fields["__new__"] = original
+
+
+def _names(machine: Machine, made: list[Value]) -> dict[int, Name]:
+    """The parameters of a dry run by the line that made them and the name in their module."""
+    names: dict[int, Name] = {}
+    for root in (*made, *(event.subject for event in machine.events)):
+        if isinstance(root, Object) and root.cls.is_a(MODULE):
+            for _, module in modules(root):
+                for key, value in module.fields.items():
+                    if isinstance(value, Tensor) and value.cls is PARAMETER:
+                        line = value.made.line if value.made else 0
+                        names.setdefault(id(value), (line, _first_name(str(key))))
+    return names
+
+
+def _first_name(key: str) -> str:
+    """The name that a parameter had before torch moved it aside, to compute the weight of its layer from it."""
+    return (
+        key.removesuffix("_orig").removesuffix(".original").removeprefix("parametrizations.").rpartition(".")[2]
+    )
+
+
+def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[int, Name]) -> None:
+    distant = {line for line, key in names.values() if key == _DISTANT}
+    for action, kind, known in (("backward", "losses", "reaches"), ("step", "optimizers", "holds")):
+        truth: dict[Key, set[frozenset[Name]]] = defaultdict(set)
+        for what, line, detail in real["actions"]:
             if what == action:
-                truth.setdefault(line, set()).add(frozenset(tuple(one) for one in known[key]))
-        claims: dict[int, set[frozenset[Name]]] = {}
-        unknown = set()
-        for event in machine.events:
-            if event.action == action and isinstance(event.subject, Object):
-                line = event.place.line
-                if action == "backward":
-                    parameters, complete = event.detail["roots"], not event.detail["open"]
+                truth[what, line].add(frozenset(_in_sight(tuple(one), distant) for one in detail[known]))
+        claims: dict[Key, set[frozenset[Name]]] = defaultdict(set)
+        certain: dict[Key, set[frozenset[Name]]] = defaultdict(set)
+        unknown: dict[Key, str] = {}
+        for one in happens:
+            if one.event.action == action:
+                claim, why = _set(one.event, names)
+                if why:
+                    unknown[one.key] = why
+                    if not any(claim <= all_ for all_ in truth[one.key]):
+                        certain[one.key].add(claim)
                 else:
-                    group = held_by(event.subject)
-                    parameters, complete = group.parameters, group.complete
-                named = [names.get(id(one), (0, "")) for one in parameters]
-                if complete and "parameters of its own" not in [key for _, key in named]:
-                    claims.setdefault(line, set()).add(frozenset(named))
-                else:
-                    unknown.add(line)
-        for line, sets in truth.items():
-            what = "losses" if action == "backward" else "optimizers"
-            result.happened[what] += 1
-            exact = bool(claims.get(line)) and claims[line] <= sets
-            result.known[what] += exact
-            if claims.get(line) and not exact and line not in unknown:
-                claim = next(iter(claims[line] - sets))
+                    claims[one.key].add(claim)
+                    if one.event.certain:
+                        certain[one.key].add(claim)
+        for key, sets in truth.items():
+            why = unknown.get(key, "it differs" if claims[key] else "not seen there")
+            exact = _is_exact(claims[key], sets, real) and key not in unknown
+            result.count(kind, exact, f"in line {key[1]}", why)
+            wrong = (certain[key] - sets) | (
+                claims[key] if not claims[key] & sets and key not in unknown else set()
+            )
+            if wrong and real["status"] == "ended":
+                claim = min(wrong, key=sorted)
                 nearest = min(sets, key=lambda one: len(one ^ claim))
                 result.false.append(
-                    f"{what} in line {line}: too many {sorted(claim - nearest)[:4]}, too few {sorted(nearest - claim)[:4]}"
+                    f"{kind} in line {key[1]}: too many {sorted(claim - nearest)[:4]}, too few {sorted(nearest - claim)[:4]}"
                 )
-            elif not exact:
-                result.missed.append(f"{what} in line {line}")
 
 
-def _modes(result: Comparison, real: dict[str, Any], events: list[Any]) -> None:
-    truth: dict[tuple[int, str], set[tuple[bool, bool]]] = {}
+def _is_exact(claims: set[Any], truth: set[Any], real: Real) -> bool:
+    """Whether just this is claimed; of a run that breaks off, the rest of the claims is not seen."""
+    return claims == truth or (real["status"] != "ended" and claims >= truth)
+
+
+def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], str]:
+    """The parameters that a loss reaches or an optimizer holds, or why nobody knows all of them."""
+    why, more = "", frozenset()
+    if event.action == "backward":
+        parameters, why = event.detail["roots"], "; ".join(event.detail["open"])
+        more = event.detail["perhaps"]
+    elif isinstance(event.subject, Object):
+        group = held_by(event.subject)
+        parameters, why = group.parameters, "" if group.complete else "parameters that nobody knows"
+    else:
+        return frozenset(), "the optimizer is not known"
+    claim = frozenset(names.get(id(one), (0, "")) for one in parameters)
+    why = why or ("it depends" if not claim.issuperset(names.get(id(one), (0, "")) for one in more) else "")
+    return claim, why
+
+
+_DISTANT = "parameters of its own"
+
+
+def _in_sight(name: Name, distant: set[int]) -> Name:
+    """The parameters of a model that a library makes in one line are one."""
+    return (name[0], _DISTANT) if name[0] in distant else name
+
+
+def _calls(result: Comparison, real: Real, happens: list[Happens]) -> None:
+    """The mode of each call of a module, and whether autograd records it."""
+    truth: dict[tuple[int, str], set[tuple[bool, bool]]] = defaultdict(set)
     for what, line, known in real["actions"]:
         if what == "forward":
-            truth.setdefault((line, known["cls"]), set()).add((known["training"], known["recording"]))
-    claims: dict[tuple[int, str], set[tuple[Any, Any]]] = {}
-    for event in events:
-        if event.action == "forward":
-            training = event.detail["training"]
+            truth[line, known["cls"]].add((known["training"], known["recording"]))
+    claims: dict[tuple[int, str], set[tuple[Any, Any]]] = defaultdict(set)
+    certain: dict[tuple[int, str], set[tuple[Any, Any]]] = defaultdict(set)
+    for one in happens:
+        if one.event.action == "forward":
+            training = one.event.detail["training"]
             mode = training.value if isinstance(training, Known) else None
-            cls = event.subject.cls.name.rpartition(".")[2]
-            claims.setdefault((event.place.line, cls), set()).add((mode, event.detail["recording"]))
-    for key, seen in truth.items():
-        result.happened["calls"] += 1
-        claim = claims.get(key, set())
-        known = bool(claim) and all(None not in one for one in claim)
-        result.known["calls"] += known and claim <= seen
-        if known and not claim <= seen and real["status"] == "ended":
-            result.false.append(f"call of {key[1]} in line {key[0]}: {sorted(claim)}, really {sorted(seen)}")
-        elif not known:
-            result.missed.append(f"mode of {key[1]} in line {key[0]}")
+            claim = mode, one.event.detail["recording"]
+            claims[one.key[1], _class(one.event)].add(claim)
+            if one.event.certain and None not in claim:
+                certain[one.key[1], _class(one.event)].add(claim)
+    for (line, cls), seen in truth.items():
+        claim_ = claims[line, cls]
+        why = "not seen there" if not claim_ else f"said {_listed(claim_)}, really {_listed(seen)}"
+        result.count("calls", _is_exact(claim_, seen, real), f"{cls} in line {line}", why)
+        if certain[line, cls] - seen and real["status"] == "ended":
+            result.false.append(
+                f"call of {cls} in line {line}: {_listed(certain[line, cls])}, really {_listed(seen)}"
+            )
+
+
+def _listed(claims: set[tuple[Any, Any]]) -> str:
+    modes, recorded = {True: "train", False: "eval", None: "?"}, {True: "", False: " unrecorded", None: " ?"}
+    return " or ".join(sorted(modes[mode] + recorded[recording] for mode, recording in claims))
+
+
+def _class(event: Event) -> str:
+    return str(event.subject.cls.name.rpartition(".")[2])
+
+
+def _outputs(result: Comparison, real: Real, happens: list[Happens]) -> None:
+    """The shapes and dtypes that modules give: of how many all is known."""
+    truth: dict[tuple[int, str], set[tuple[tuple[int, ...], str]]] = defaultdict(set)
+    for line, cls, shape, dtype in real["outputs"]:
+        truth[line, cls].add((tuple(shape), dtype.removeprefix("torch.")))
+    claims: dict[tuple[int, str], list[tuple[Any, Any]]] = defaultdict(list)
+    for one in happens:
+        output = one.event.detail.get("output")
+        if output is not None:
+            at = one.key[1], _class(one.event)
+            claims[at].append((output.shape, output.dtype))
+            wrong = at in truth and not any(
+                _fits(output.shape, shape) and output.dtype in (None, dtype) for shape, dtype in truth[at]
+            )
+            if wrong and one.event.certain and real["status"] == "ended":
+                result.false.append(
+                    f"output of {at[1]} in line {at[0]}: {output.shape} {output.dtype}, really {sorted(truth[at])[:3]}"
+                )
+    for at, seen in truth.items():
+        shapes = {
+            shape
+            for shape, _ in claims[at]
+            if shape is not None and all(isinstance(one, int) for one in shape)
+        }
+        result.count("shapes", shapes == {shape for shape, _ in seen}, f"{at[1]} in line {at[0]}", "")
+        result.count(
+            "dtypes",
+            {dtype for _, dtype in claims[at]} == {dtype for _, dtype in seen},
+            f"{at[1]} in line {at[0]}",
+            "",
+        )
+
+
+def _fits(claim: Any, shape: tuple[int, ...]) -> bool:
+    return claim is None or (
+        len(claim) == len(shape)
+        and all(not isinstance(one, int) or one == size for one, size in zip(claim, shape, strict=True))
+    )
 
 
 def summary(results: list[Comparison]) -> Iterator[str]:
     """The shares over all programs."""
     happened: Counter[str] = sum((one.happened for one in results), Counter())
     known: Counter[str] = sum((one.known for one in results), Counter())
-    for what, count in happened.items():
-        yield f"{what}: {known[what]} of {count} ({known[what] / count:.1%})"
+    for what in KINDS:
+        if happened[what]:
+            yield f"{what}: {known[what]} of {happened[what]} ({known[what] / happened[what]:.1%})"
     yield f"false claims: {sum(len(one.false) for one in results)} in {len(results)} programs"

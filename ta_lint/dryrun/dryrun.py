@@ -21,9 +21,11 @@ from ta_lint.dryrun.stubs.python import (
     construction,
     containers,
     functions,
+    introspection,
     iterating,
     standard,
 )
+from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 from ta_lint.dryrun.stubs.torch import (
     creation,
     data,
@@ -32,6 +34,7 @@ from ta_lint.dryrun.stubs.torch import (
     in_place,
     layers,
     members,
+    modes,
     modules,
     operations,
     samplers,
@@ -45,6 +48,7 @@ _LIBRARIES = (
     construction,
     containers,
     functions,
+    introspection,
     iterating,
     standard,
     configuration,
@@ -56,6 +60,7 @@ _LIBRARIES = (
     sklearn,
     torchmetrics,
     torchvision,
+    containers_of_modules,
     creation,
     data,
     environment,
@@ -63,6 +68,7 @@ _LIBRARIES = (
     in_place,
     layers,
     members,
+    modes,
     modules,
     operations,
     samplers,

@@ -7,7 +7,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import held_by
-from ta_lint.dryrun.values import Function, Known, Object, Place
+from ta_lint.dryrun.values import Class, Function, Known, Object, Place
 from ta_lint.events.event import Event
 
 SHOWN = frozenset(
@@ -35,8 +35,11 @@ def explain(machine: Machine, path: str) -> Iterator[str]:
         yield from (f"  {why}" for why in unknown)
 
 
-def _head(entry: Function) -> str:
-    return f"{entry.name}, line {entry.node.lineno}: nothing here calls it, so its arguments are guessed"
+def _head(entry: Function | Class) -> str:
+    line = getattr(entry.node, "lineno", 0)
+    if isinstance(entry, Class):
+        return f"{entry.name}, line {line}: nothing here runs it, so its framework does, on arguments that are guessed"
+    return f"{entry.name}, line {line}: nothing here calls it, so its arguments are guessed"
 
 
 def _actions(events: list[Event]) -> Iterator[str]:
@@ -55,7 +58,8 @@ def _actions(events: list[Event]) -> Iterator[str]:
         while shared < min(len(loops), len(open_loops)) and loops[shared] == open_loops[shared]:
             shared += 1
         for depth in range(shared, len(loops)):
-            yield f"{loops[depth].line:>5}  {'  ' * depth}{_source(loops[depth])}"
+            line = loops[depth].line if loops[depth].file == event.place.file else ""
+            yield f"{line:>5}  {'  ' * depth}{_source(loops[depth])}"
         open_loops = loops
         what = _said(event)
         if what and said != (event.place.line, what):
@@ -76,7 +80,7 @@ def _said(event: Event) -> str:
         group = held_by(subject)
         return f"{_class(subject)} of {len(group.parameters)} parameters{'' if group.complete else ', and others that are not known'}"
     if event.action == "backward":
-        roots, more = len(event.detail["roots"]), event.detail["open"]
+        roots, more = len(event.detail["roots"]), event.detail["open"] or event.detail["perhaps"]
         cuts = {cut.how for cut in event.detail["cuts"]} if not roots else set()
         return f"gradients reach {roots} parameters{', and others that are not known' if more else ''}{''.join(f'; the graph was lost: {how}' for how in sorted(cuts))}"
     if event.action == "step" and isinstance(subject, Object):

@@ -183,7 +183,7 @@ def _linear(bases: tuple[Class, ...]) -> list[Class]:
 class Function(Object):
     """A function of the program, with the frame that it was defined in."""
 
-    __slots__ = ("defaults", "frame", "node", "owner", "within")
+    __slots__ = ("after", "defaults", "frame", "node", "owner", "within")
 
     def __init__(
         self,
@@ -199,6 +199,8 @@ class Function(Object):
         self.defaults: Mapping[str, Value] = {}
         self.within: tuple[Object, ...] = ()
         """The context managers that decorate it, such as `torch.no_grad()`."""
+        self.after: Callable[[Any], None] | None = None
+        """What a library does after each call of it, which this gets as a `machine.call.Call`."""
 
     @property
     def name(self) -> str:
@@ -319,7 +321,7 @@ class Stream(Object):
     `settles` says whether its second element stands for all later ones; of a generator, its own loops say so.
     """
 
-    __slots__ = ("each", "of", "settles")
+    __slots__ = ("each", "few", "of", "settles")
 
     def __init__(
         self,
@@ -334,6 +336,12 @@ class Stream(Object):
         self.each = each
         self.of = of
         self.settles = settles
+        self.few: tuple[Value, ...] | None = None
+        """All elements, if they are known and few enough for a loop that has no loop inside."""
+
+    def merged(self, other: Value) -> Value | None:
+        """One stream for two over the same object: how far each has come is not known."""
+        return self if isinstance(other, Stream) and self.of is not None and other.of is self.of else None
 
 
 @dataclass(frozen=True, slots=True)

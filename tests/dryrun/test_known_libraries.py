@@ -410,6 +410,13 @@ converted = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
     assert names["converted"] is names["model"]
 
 
+def test_what_a_program_puts_on_a_class_of_torch_is_gone_in_the_next(tmp_path: Path) -> None:
+    ran(tmp_path, "torch.nn.Module.__call__ = lambda self, x: x\ntorch.optim.SGD.step = lambda self: None")
+    machine, names = ran(tmp_path, "loss = model(x).sum()\noptimizer.step()")
+    assert len(names["loss"].facts.roots) == 2
+    assert actions(machine, "step") == [2]
+
+
 def test_no_library_is_listed_twice() -> None:
     every = [*PLAIN.libraries["numbers"].split(), *PLAIN.libraries["others"].split()]
     assert sorted(set(every)) == sorted(every)

@@ -294,7 +294,7 @@ NOT_CALLED = frozenset("""
     from_numpy from_file from_dlpack frombuffer sparse_coo_tensor sparse_csr_tensor gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh
     rnn_tanh_cell stft istft multi_head_attention_forward fake_quantize_per_channel_affine fake_quantize_per_tensor_affine apply_ map_ map2_ __new__
     register_hook register_post_accumulate_grad_hook record_stream storage untyped_storage names align_to rename as_subclass new xpu cuda
-    pin_memory set_ poisson sparse_resize_ new_empty_strided sparse_mask to_padded_tensor orgqr ormqr lu_solve binomial norm_except_dim binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss
+    pin_memory set_ sparse_resize_ new_empty_strided sparse_mask to_padded_tensor orgqr ormqr lu_solve binomial norm_except_dim binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss
     hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss native_batch_norm native_layer_norm native_group_norm
     lobpcg lu_unpack nonzero_static ldl_factor ldl_factor_ex max_unpool1d max_unpool2d
     max_unpool3d fold householder_product tensorsolve tensorinv fftfreq rfftfreq is_set_to empty_quantized float_power_ resize_

@@ -126,7 +126,7 @@ BRANCHES = {
     "an arm that returns differs": ("def f(o):\n    if unknown():\n        o['a'] = 1\n        return\n    o['a'] = 2\no = {}\nf(o)\nresult = o['a']", None),
     "a break keeps what it leaves": ("x = 0\nfor i in range(9):\n    if unknown():\n        x = 5\n        break\nresult = x", None),
     "a continue keeps what it leaves": ("seen = {}\nfor i in range(9):\n    if unknown():\n        seen['a'] = 1\n        continue\n    seen['a'] = 1\nresult = seen['a']", 1),
-    "a counter is not known after a loop": ("n = 0\nfor i in range(9):\n    n += 1\nresult = n", None),
+    "a counter is not known after a loop": ("n = 0\nfor i in range(90):\n    n += 1\nresult = n", None),
     "a flag that was asked before": ("flag = unknown()\nx = 0\nif flag:\n    if flag:\n        x = 1\n    else:\n        x = 2\nelse:\n    x = 1\nresult = x", 1),
     "None is told apart": ("x = None if unknown() else [1]\nif x is not None:\n    result = len(x)\nelse:\n    result = 1", 1),
     "a type is told apart": ("x = 'a' if unknown() else None\nresult = 'n' if x is None else x", None),

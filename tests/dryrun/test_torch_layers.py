@@ -25,6 +25,12 @@ MADE = """
     4, 4, 3, groups=2, padding=1, dilation=2 | (2, 4, 9, 9): Conv2d
     3, 4, (3, 1) | (2, 3, 5, 5): Conv2d
     3, 4, 2 | (2, 3, 5, 5, 5): Conv3d ConvTranspose3d
+    4 | (2, 3): LazyLinear
+    4, 2 | (2, 3, 5): LazyConv1d LazyConvTranspose1d
+    4, 2 | (2, 3, 5, 5): LazyConv2d LazyConvTranspose2d
+    4, 2 | (2, 3, 5, 5, 5): LazyConv3d LazyConvTranspose3d
+    | (2, 3, 4, 4): LazyBatchNorm2d
+    | (2, 3, 4, 4, 4): LazyBatchNorm3d
     3 | (2, 3): BatchNorm1d PReLU
     3, affine=False | (2, 3): BatchNorm1d
     3 | (2, 3, 4, 4): BatchNorm2d InstanceNorm2d

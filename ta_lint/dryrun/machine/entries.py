@@ -9,14 +9,19 @@ from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.reach import trains
 from ta_lint.dryrun.values import Class, Function, Object, Value
 
+FRAMEWORK = "__entry__"
+"""The method of a framework's class that runs an instance as the framework does."""
+
 
 def run_script(machine: Machine, path: str) -> None:
-    """Run a file as a script, and then all of its functions and methods that have not been called."""
+    """Run a file as a script, then its functions that have not been called, and then the methods."""
     module = machine.program.module(machine, path, "__main__")
-    for value in list(module.fields.values()):
+    values = list(module.fields.values())
+    for value in values:
         if isinstance(value, Function) and value.frame.file == path:
             enter(machine, value, None)
-        elif (
+    for value in values:
+        if (
             isinstance(value, Class)
             and value.node is not None
             and value.made is not None
@@ -26,20 +31,40 @@ def run_script(machine: Machine, path: str) -> None:
 
 
 def enter_class(machine: Machine, cls: Class) -> None:
-    """Run the methods that nobody has called, on an instance that nobody has made."""
-    methods = [
-        one for one in cls.fields.values() if isinstance(one, Function) and one.node not in machine.called
-    ]
-    if not any(one.name != "__init__" for one in methods):
+    """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each."""
+    methods = [one for one in cls.fields.values() if isinstance(one, Function) and one.name != "__init__"]
+    left = [one for one in methods if one.node not in machine.called]
+    if not left:
         return
-    machine.outline = not trains(machine, cls)
+    framework = cls.find(FRAMEWORK)
+    runs = framework is not None and len(left) == len(methods)
+    machine.outline = not runs and not trains(machine, cls)
     instance = _guarded(machine, lambda: _instance(machine, cls))
     machine.outline = False
     if instance is None:
         return
-    for one in methods:
-        if one.node not in machine.called and one.name != "__init__":
+    if framework is not None and runs:
+        _enter_framework(machine, cls, framework, instance)
+    for one in left:
+        if one.node not in machine.called:
             enter(machine, one, instance)
+
+
+def _enter_framework(machine: Machine, cls: Class, framework: Value, instance: Value) -> None:
+    """Run an instance as its framework does; what the framework itself does happens at the class."""
+    assert cls.node is not None
+    assert cls.made is not None
+    node, frame = cls.node, machine.program.frame(cls.made.file)
+
+    def run() -> Value:
+        machine.frames.append(frame)
+        return call(machine, framework, [instance], {}, node)
+
+    machine.entry = cls
+    try:
+        _guarded(machine, run)
+    finally:
+        machine.entry = None
 
 
 def enter(machine: Machine, function: Function, receiver: Value | None) -> None:

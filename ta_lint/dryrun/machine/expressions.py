@@ -8,7 +8,7 @@ from typing import Any
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.assigning import assign
-from ta_lint.dryrun.machine.calling import Stopped, call
+from ta_lint.dryrun.machine.calling import ANY, Stopped, call
 from ta_lint.dryrun.machine.conditions import assume, decide, is_none
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import UNROLLED, collected, each, elements
@@ -330,7 +330,9 @@ def _list(machine: Machine, node: ast.ListComp, frame: Frame) -> Value:
     cls = library.SET if isinstance(node, ast.SetComp) else library.LIST
     if certain:
         return Sequence(cls, tuple(items), None, machine.place(node))
-    return Sequence(cls, (), joined(items) if items else Unknown("an element"), machine.place(node))
+    first = items[:1] if certain is None else []
+    rest = joined(items[len(first) :]) if items[len(first) :] else Unknown("an element")
+    return Sequence(cls, tuple(first), rest, machine.place(node))
 
 
 @evaluates(ast.GeneratorExp)
@@ -378,8 +380,8 @@ def _dict_of(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
 
 def _gathered(
     machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value]
-) -> tuple[list[Value], bool]:
-    """The values that a comprehension makes, and whether these are all, each once."""
+) -> tuple[list[Value], bool | None]:
+    """The values that a comprehension makes, and whether these are all, each once; None if all but the first stand for more of them."""
     inner = Frame(frame.file, frame, frame.function, frame.owner)
     inner.consumer = _COMPREHENSION
     items: list[Value] = []
@@ -394,23 +396,27 @@ def _nested(
     inner: Frame,
     result: Callable[[Frame], Value],
     items: list[Value],
-) -> bool:
-    """The loops of a comprehension from this one on; returns whether its values are known one by one."""
+) -> bool | None:
+    """The loops of a comprehension from this one on; returns what `_gathered` says."""
     if index == len(node.generators):
         items.append(result(inner))
         return True
     generator = node.generators[index]
     found = elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
-    certain = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
+    if isinstance(found, Stream) and found.few is not None and len(node.generators) == 1:
+        found = found.few, None
+    certain: bool | None = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
+    chosen = True
 
     def one(element: Value) -> Flow:
-        nonlocal certain
+        nonlocal certain, chosen
         assign(machine, generator.target, element, inner)
         for test in generator.ifs:
             holds = decide(machine, test, inner)
             if holds is False:
                 return Flow.ON
             certain = certain and holds is True
+            chosen = chosen and holds is True
         certain = _nested(machine, node, index + 1, inner, result, items) and certain
         return Flow.ON
 
@@ -427,7 +433,7 @@ def _nested(
                 machine.passes.pop()
 
         found.each(counted)
-        return False
+        return None if chosen and len(node.generators) == 1 else False
     known, rest = found
     for element in known if certain else known[: UNROLLED * 4]:
         one(element)
@@ -457,12 +463,23 @@ def _call(machine: Machine, node: ast.Call, frame: Frame) -> Value:
         value = evaluate(machine, keyword.value, frame)
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
-        elif isinstance(value, Table):
-            kwargs.update({key: one for key, one in value.entries() if isinstance(key, str)})
-            loose = loose or value.rest is not None
         else:
-            loose = True
+            known, rest = _keywords(machine, value, keyword)
+            kwargs.update(known)
+            if rest is not None:
+                loose = True
+                kwargs.update({ANY: rest} if not isinstance(rest, Unknown) else {})
     return call(machine, function, args, kwargs, node, loose=loose)
+
+
+def _keywords(machine: Machine, value: Value, node: ast.AST) -> tuple[dict[str, Value], Value | None]:
+    """The arguments that `**value` gives, and what any further one is."""
+    if isinstance(value, Table):
+        return {key: one for key, one in value.entries() if isinstance(key, str)}, value.rest
+    mapping = isinstance(value, Object) and value.cls.find("__getitem__") is not None
+    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else Unknown(
+        "further arguments"
+    )
 
 
 def _super(frame: Frame) -> Value:

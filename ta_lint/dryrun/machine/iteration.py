@@ -25,8 +25,10 @@ from ta_lint.dryrun.values import (
     joined,
 )
 
-UNROLLED = 8
+UNROLLED = 12
 """A list of at most so many items is gone over item by item; of a longer one the first, and one for all others."""
+UNROLLED_OBJECTS = 64
+"""The same for layers, parameters and other objects: what is done to one of them is not done to another."""
 
 Elements = tuple[tuple[Value, ...], Value | None]
 """The elements that are known, and what any further one is."""
@@ -68,7 +70,20 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
 
 def exact(found: Elements | Stream) -> bool:
     """Whether `each` gives these elements one by one, so that none stands for others."""
-    return not found.settles if isinstance(found, Stream) else found[1] is None and len(found[0]) <= UNROLLED
+    return not found.settles if isinstance(found, Stream) else found[1] is None and _are_few(found[0])
+
+
+def _are_few(items: tuple[Value, ...]) -> bool:
+    return len(items) <= UNROLLED or (
+        len(items) <= UNROLLED_OBJECTS and all(_is_itself(one) for one in items)
+    )
+
+
+def _is_itself(value: Value) -> bool:
+    """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter."""
+    if isinstance(value, Sequence):
+        return any(map(_is_itself, value.items))
+    return isinstance(value, Object)
 
 
 def each(found: Elements | Stream, consumer: Consumer) -> Flow:
@@ -79,7 +94,7 @@ def each(found: Elements | Stream, consumer: Consumer) -> Flow:
     if isinstance(found, Stream):
         return found.each(consumer)
     items, rest = found
-    if len(items) > UNROLLED:
+    if not _are_few(items):
         items, rest = items[:1], joined([*items[1:], *([] if rest is None else [rest])])
     passes = [*items, *([] if rest is None else [rest])]
     if rest is not None and not items:
@@ -99,13 +114,18 @@ def collected(
     if isinstance(found, tuple):
         return found
     gathered: list[Value] = []
+    doubt = machine.doubt
+    certain = 0
 
     def take(one: Value) -> Flow:
+        nonlocal certain
+        certain += not gathered and machine.doubt == doubt
         gathered.append(one)
         return Flow.ON
 
     found.each(take)
-    return (), joined(gathered) if gathered else Unknown("an element")
+    rest = gathered[certain:]
+    return tuple(gathered[:certain]), joined(rest) if rest else Unknown("an element")
 
 
 def joined_elements(machine: Machine, value: Value, node: ast.AST) -> Value:

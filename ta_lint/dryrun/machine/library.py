@@ -157,6 +157,8 @@ _CONSTANTS: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bo
 
 
 def _is_instance(value: Value, kind: Value) -> bool | None:
+    if isinstance(kind, Native) and kind.name == "builtins.type":
+        return None if isinstance(value, Unknown | External) else isinstance(value, Class)
     if not isinstance(kind, Class):
         return False if isinstance(value, Known) and isinstance(kind, External) else None
     if isinstance(value, Known):

@@ -52,16 +52,16 @@ class Machine:
 
     # -- what happens ----------------------------------------------------------------------------------
 
-    def emit(self, action: str, node: ast.AST, subject: Value | None = None, **detail: Any) -> None:
+    def emit(self, action: str, node: ast.AST, subject: Value | None = None, **detail: Any) -> Event:
         """Something happens here."""
-        self.events.append(
-            Event(
-                action, self.place(node), subject, self.doubt == 0,
-                tuple((one.loop, one.number) for one in self.passes), detail,
-                tuple(frame.function for frame in self.frames if frame.function is not None),
-                self.entry,
-            )
+        event = Event(
+            action, self.place(node), subject, self.doubt == 0,
+            tuple((one.loop, one.number) for one in self.passes), detail,
+            tuple(frame.function for frame in self.frames if frame.function is not None),
+            self.entry,
         )  # fmt: skip
+        self.events.append(event)
+        return event
 
     def place(self, node: ast.AST) -> Place:
         """Where this code stands; of a stub's code, where the program calls it."""

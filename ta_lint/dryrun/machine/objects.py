@@ -76,9 +76,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if not isinstance(value, Object):
         kind = library.class_of(value)
         found = None if kind is None else kind.find(name)
-        if found is not None:
-            return Bound(value, found)
-        return Unknown(value.why if isinstance(value, Unknown) else name, DATA if is_data(value) else None)
+        return Bound(value, found) if found is not None else part_of(value, name)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
@@ -149,14 +147,23 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
     ]
     for target in targets:
+        if isinstance(target, Class) and target.made is None:
+            continue  # all programs share the classes of libraries
         setter = target.cls.find("__setattr__")
         found = target.cls.find(name)
-        if isinstance(found, Object) and found.cls is library.PROPERTY:
+        computed = isinstance(found, Object) and found.cls is library.PROPERTY
+        if isinstance(setter, Native):
+            setter.run(Call(machine, node, [target, Known(name), new]))
+        elif computed:
             if "set" in found.fields:
                 call(machine, found.fields["set"], [target, new], {}, node)
-        elif isinstance(setter, Native):
-            setter.run(Call(machine, node, [target, Known(name), new]))
         else:
+            if (
+                name not in target.fields
+                and isinstance(found, Known | Object)
+                and not isinstance(found, Function)
+            ):
+                target.fields[name] = found  # a branch that does not come by here leaves what the class says
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
             )
@@ -185,10 +192,12 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
             return value  # a type such as `list[int]`
         if getter is not None:
             return call(machine, getter, [value, key], {}, node)
-    return Unknown(
-        value.why if isinstance(value, Unknown) else "an item of what is not known",
-        DATA if is_data(value) else None,
-    )
+    return part_of(value, "an item of what is not known")
+
+
+def part_of(value: Value, name: str) -> Unknown:
+    """An attribute or item of a value that is not known; that of data is data too."""
+    return Unknown(value.why if isinstance(value, Unknown) else name, DATA if is_data(value) else None)
 
 
 def _element(value: Sequence, key: Value) -> Value:

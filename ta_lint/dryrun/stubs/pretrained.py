@@ -29,8 +29,8 @@ stub(
 )(_model)
 
 
-def _of_transformers(name: str) -> Value | None:
-    """A class of a model, such as `transformers.AutoModelForCausalLM`: it is loaded or made, and its layers are out of sight."""
+def _of_diffusers(name: str) -> Value | None:
+    """A class of a model, such as `diffusers.UNet2DModel`: it is loaded or made, and its layers are out of sight."""
     last = name.rpartition(".")[2]
     if (
         not last[:1].isupper()
@@ -43,5 +43,4 @@ def _of_transformers(name: str) -> Value | None:
     return cls
 
 
-family("transformers.", _of_transformers)
-family("diffusers.", _of_transformers)
+family("diffusers.", _of_diffusers)

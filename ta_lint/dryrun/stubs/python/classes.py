@@ -12,6 +12,7 @@ from ta_lint.dryrun.machine.library import (
     method,
     new_class,
     stub,
+    tuple_of,
 )
 from ta_lint.dryrun.stubs.python.standard import copied
 from ta_lint.dryrun.values import (
@@ -47,6 +48,12 @@ def _fields_of(cls: Class) -> list[tuple[str, Value | None]]:
     """The fields of a data class with their defaults, those of its base classes first."""
     found: dict[str, Value | None] = {}
     for one in reversed(cls.mro):
+        names = one.fields.get("_fields")
+        found.update(
+            {str(name.value): None for name in names.items if isinstance(name, Known)}
+            if isinstance(names, Sequence)
+            else {}
+        )
         for statement in one.node.body if one.node is not None else ():
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 found[statement.target.id] = one.fields.get(statement.target.id)
@@ -124,6 +131,22 @@ NAMED = new_class("typing.NamedTuple")
 def _named(made: Call) -> Value:
     cls = made.args[0]
     assert isinstance(cls, Class)
+    cls.fields["__init__"] = _DATACLASS_INIT
+    return cls
+
+
+@stub("collections.namedtuple")
+def _named_by_text(made: Call) -> Value:
+    """`namedtuple("Step", "state action")`, or with a list of names."""
+    name, names = made.constant(0, "typename"), made.argument(1, "field_names")
+    if isinstance(names, Known) and isinstance(names.value, str):
+        fields: list[Value] = [Known(one) for one in names.value.replace(",", " ").split()]
+    elif isinstance(names, Sequence) and names.rest is None:
+        fields = list(names.items)
+    else:
+        return Unknown("a named tuple")
+    cls = Class(str(name), (NAMED,), None, None, made.place)
+    cls.fields["_fields"] = tuple_of(fields)
     cls.fields["__init__"] = _DATACLASS_INIT
     return cls
 

@@ -25,6 +25,8 @@ from ta_lint.dryrun.values import (
     DATA,
     NONE,
     REST,
+    TRUE,
+    Choice,
     Class,
     Known,
     Object,
@@ -112,8 +114,9 @@ def _len(made: Call) -> Value:
 @stub("builtins.isinstance", "builtins.issubclass")
 def _isinstance(made: Call) -> Value:
     value, kinds = made.argument(0, "obj"), made.argument(1, "kinds")
-    if isinstance(value, Class):
-        return boolean(value.is_a(kinds)) if isinstance(kinds, Class) else Unknown("a kind", "bool")
+    if made.name == "issubclass":
+        known = isinstance(value, Class) and isinstance(kinds, Class)
+        return boolean(value.is_a(kinds)) if known else Unknown("a kind", "bool")  # type: ignore[union-attr, arg-type]
     return boolean(is_instance(value, kinds))
 
 
@@ -121,6 +124,20 @@ def _isinstance(made: Call) -> Value:
 def _type(made: Call) -> Value:
     if len(made.args) == 1:
         return class_of(made.args[0]) or Unknown("a type")
+    name, bases, body = (made.argument(index, "") for index in range(3))
+    if (
+        isinstance(name, Known)
+        and isinstance(bases, Sequence)
+        and all(isinstance(one, Class) for one in bases.items)
+    ):
+        fields = dict(body.fields) if isinstance(body, Table) else {}
+        return Class(
+            str(name.value),
+            tuple(one for one in bases.items if isinstance(one, Class)),
+            fields,
+            None,
+            made.place,
+        )
     return Unknown("a class made by type()")
 
 
@@ -154,6 +171,8 @@ def _setattr(made: Call) -> Value:
     value, name, new = made.argument(0, "obj"), made.constant(1, "name"), made.argument(2, "value")
     if isinstance(name, str):
         set_attribute(made.machine, value, name, new, made.node)
+    elif isinstance(new, Object | Choice | Unknown):
+        set_attribute(made.machine, value, "incomplete", TRUE, made.node)
     return NONE
 
 

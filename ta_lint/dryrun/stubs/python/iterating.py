@@ -27,8 +27,9 @@ from ta_lint.dryrun.values import (
 )
 
 _FEW = 3
-
 """A `range` of at most so many numbers is gone over number by number."""
+_FEW_INSIDE = 12
+"""The same in a loop that has no loop inside."""
 
 
 @stub("builtins.range")
@@ -39,7 +40,9 @@ def _range(made: Call) -> Value:
         if len(numbers) <= _FEW:
             return list_of(map(Known, numbers))
         first: Value = Known(numbers[0])
+        few = tuple(map(Known, numbers)) if len(numbers) <= _FEW_INSIDE else None
     else:
+        few = None
         first = Known(0) if len(bounds) == 1 else made.args[0] if made.args else Unknown("a number", "int")
 
     def each(consumer: Consumer) -> Flow:
@@ -49,7 +52,9 @@ def _range(made: Call) -> Value:
                 return flow
         return Flow.ON
 
-    return Stream(RANGE, each, None, made.place)
+    result = Stream(RANGE, each, None, made.place)
+    result.few = few
+    return result
 
 
 RANGE = Class("range", (STREAM,))

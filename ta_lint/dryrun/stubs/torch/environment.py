@@ -22,7 +22,7 @@ from ta_lint.dryrun.stubs.torch.layers import SYNCHRONISED
 from ta_lint.dryrun.stubs.torch.operations import moved
 from ta_lint.dryrun.stubs.torch.rows import FOLLOWS, FUNCTION, Row, define, register
 from ta_lint.dryrun.stubs.torch.shapes import unknown
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, tensors_in
+from ta_lint.dryrun.stubs.torch.tensors import TENSOR, Tensor, computed, tensors_in
 from ta_lint.dryrun.values import (
     DATA,
     FALSE,
@@ -179,12 +179,25 @@ family("torch._foreach_", _foreach)
 
 PADDING = ("torch.nn.utils.rnn.",)
 define((
-    Row(FOLLOWS, unknown, dtypes.unknown, "pad_sequence unpad_sequence", PADDING),
-    Row(FOLLOWS, unknown, dtypes.unknown, "pack_padded_sequence pack_sequence", PADDING),
+    Row(FOLLOWS, unknown, dtypes.unknown, "pad_sequence", PADDING),
+    Row(FOLLOWS, unknown, dtypes.unknown, "unpack_sequence unpad_sequence", PADDING, parts="*"),
     Row(FOLLOWS, unknown, dtypes.unknown, "pad_packed_sequence", PADDING, parts="sequence ~lengths"),
     Row(FOLLOWS, unknown, dtypes.unknown, "parameters_to_vector", ("torch.nn.utils.",)),
     Row(FOLLOWS, unknown, dtypes.unknown, "fused_moving_avg_obs_fake_quant grid_sampler grid_sampler_2d grid_sampler_3d", FUNCTION),
 ))  # fmt: skip
+
+
+PACKED = new_class("torch.nn.utils.rnn.PackedSequence", bases=(TENSOR,))
+
+
+@stub("torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pack_sequence")
+def _packed(made: Call) -> Value:
+    return Tensor(computed(made.machine, made.args[:1], made.place).facts, made.place, PACKED)
+
+
+@attribute_of(PACKED, "data")
+def _data_of_packed(made: Call) -> Value:
+    return computed(made.machine, made.args, made.place)
 
 
 @stub("torch.nn.utils.vector_to_parameters")

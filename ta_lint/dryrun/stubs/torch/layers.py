@@ -69,7 +69,7 @@ def _bilinear(sizes: Sizes) -> Parameters:
 
 def _convolution(dimensions: int, *, transposed: bool = False) -> Callable[[Sizes], Parameters]:
     def parameters(sizes: Sizes) -> Parameters:
-        out, into, groups = (_size(sizes[name]) for name in ("out_channels", "in_channels", "groups"))
+        out, into, groups = (_size(sizes.get(name)) for name in ("out_channels", "in_channels", "groups"))
         first, second = (into, out) if transposed else (out, into)
         each = second // groups if second is not None and groups else None
         kernel = [_at(sizes["kernel_size"], index) for index in range(dimensions)]
@@ -82,7 +82,7 @@ def _convolution(dimensions: int, *, transposed: bool = False) -> Callable[[Size
 def _norm(first: str) -> Callable[[Sizes], Parameters]:
     def parameters(sizes: Sizes) -> Parameters:
         on = sizes.get("affine", sizes.get("elementwise_affine", True))
-        given = sizes[first]
+        given = sizes.get(first, ...)
         size = (
             given
             if isinstance(given, tuple)
@@ -200,6 +200,29 @@ LAYERS = {
         f"InstanceNorm{n}d": Layer(
             _BATCH_NORM.replace("affine=True", "affine=False"), _norm("num_features"), _same
         )
+        for n in (1, 2, 3)
+    },
+    "LazyLinear": Layer(
+        "out_features bias=True", lambda sizes: _linear(sizes | {"in_features": ...}), _last("out_features")
+    ),
+    **{
+        f"LazyConv{n}d": Layer(
+            _CONVOLUTION.removeprefix("in_channels "),
+            _convolution(n),
+            _spatial(n, _convolved, "out_channels"),
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"LazyConvTranspose{n}d": Layer(
+            _TRANSPOSED.removeprefix("in_channels "),
+            _convolution(n, transposed=True),
+            _spatial(n, _transposed, "out_channels"),
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"LazyBatchNorm{n}d": Layer(_BATCH_NORM.removeprefix("num_features "), _norm(""), _same)
         for n in (1, 2, 3)
     },
     "SyncBatchNorm": Layer(_BATCH_NORM, _norm("num_features"), _same),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, find, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch import shapes
 from ta_lint.dryrun.stubs.torch.operations import size_of
@@ -15,7 +16,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     Tensor,
     computed,
     cut,
-    joined_facts,
+    perhaps_of,
     roots_of,
     tensors_in,
 )
@@ -27,7 +28,7 @@ def _data(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
     if own.takes_gradient:
-        return Tensor(replace(own.facts, requires=False, leaf=True, roots=NOTHING), made.place, DATA)
+        return Tensor(replace(own.facts, requires=False), made.place, DATA)
     return cut(own, "detached", made.place)
 
 
@@ -174,7 +175,7 @@ def _takes(made: Call) -> Value:
         Known(True)
         if facts.roots or facts.requires is True
         else Unknown("requires_grad", "bool")
-        if facts.open or facts.requires is None
+        if facts.open or facts.perhaps or facts.requires is None
         else Known(False)
     )
 
@@ -183,14 +184,22 @@ def _takes(made: Call) -> Value:
 def _backward(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
-    made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+    _back(made, own)
     return NONE
+
+
+def _back(made: Call, own: Tensor) -> None:
+    """Gradients go back from a tensor, and what checkpointing has kept nothing of runs again, the last first."""
+    facts = own.facts
+    made.emit("backward", own, roots=roots_of(own), perhaps=perhaps_of(own), open=facts.open, cuts=facts.cuts)
+    for function, args, kwargs in reversed(facts.again):
+        call(made.machine, function, list(args), dict(kwargs), made.node)
 
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
     for own in tensors_in(made.args[:1]):
-        made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+        _back(made, own)
     return NONE
 
 
@@ -198,11 +207,14 @@ def _backward_of(made: Call) -> Value:
 def _gradients(made: Call) -> Value:
     outputs = made.argument(0, "outputs")
     count = made.argument(1, "inputs")
-    gradient = (
-        computed(made.machine, [outputs], made.place)
-        if made.constant(9, "create_graph", False) is True
-        else Tensor(Facts(), made.place)
-    )
+    facts = computed(made.machine, [outputs], made.place).facts
+    if (
+        made.constant(9, "create_graph", False) is True
+    ):  # only what is multiplied with the input stays in its gradient
+        facts = replace(facts, roots=NOTHING, perhaps=facts.roots | facts.perhaps, requires=None)
+    else:
+        facts = Facts()
+    gradient = Tensor(facts, made.place)
     items = (
         [Tensor(gradient.facts, made.place) for _ in count.items]
         if isinstance(count, Sequence)
@@ -226,11 +238,21 @@ def _put(made: Call) -> Value:
     own, value = made.args[0], made.args[2]
     assert isinstance(own, Tensor)
     if not own.takes_gradient:
-        new = computed(made.machine, [own, value], made.place)
+        facts = computed(made.machine, [own, value], made.place).facts
         made.machine.state.write(
             own.fields,
             FACTS,
-            joined_facts(own.facts, new.facts) if new.facts.roots or new.facts.open else own.facts,
+            replace(
+                own.facts,
+                roots=facts.roots,
+                perhaps=facts.perhaps,
+                open=facts.open,
+                cuts=facts.cuts,
+                requires=facts.requires,
+                leaf=facts.leaf,
+            )
+            if facts.roots or facts.perhaps or facts.open
+            else own.facts,
         )
     return NONE
 

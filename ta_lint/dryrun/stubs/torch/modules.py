@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, table_of, tuple_of
+from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import attribute, item
+from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
-    REST,
     TRUE,
     Choice,
     Class,
@@ -24,14 +22,10 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
-    joined,
     options,
 )
 
 MODULE = new_class("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule")
-CONTAINER = new_class("torch.nn.ModuleList", "torch.nn.ParameterList", bases=(MODULE,))
-SEQUENTIAL = new_class("torch.nn.Sequential", bases=(CONTAINER,))
-KEYED = new_class("torch.nn.ModuleDict", "torch.nn.ParameterDict", bases=(MODULE,))
 DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
 
@@ -123,7 +117,18 @@ def _call(made: Call) -> Value:
     own, machine = made.args[0], made.machine
     assert isinstance(own, Object)
     training = own.fields.get("training", TRUE)
-    made.emit("forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers)
+    event = made.emit(
+        "forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers
+    )
+    result = _output(own, made)
+    if isinstance(result, Tensor):
+        event.detail["output"] = result.facts
+    return result
+
+
+def _output(own: Object, made: Call) -> Value:
+    """What `forward` gives."""
+    machine = made.machine
     forward = own.fields.get("forward") or own.cls.find("forward")
     args = made.args if "forward" not in own.fields else made.args[1:]
     outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
@@ -359,136 +364,6 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
 def _handed_over(made: Call) -> Value:
     """Code out of sight may put it into another mode, but hardly does."""
     return NONE
-
-
-# -- containers --------------------------------------------------------------------------------------
-
-
-@method(CONTAINER, "__init__")
-def _fill(made: Call) -> Value:
-    own = _own(made)
-    items: tuple[Value, ...]
-    rest: Value | None = None
-    if own.cls.is_a(SEQUENTIAL):
-        items = tuple(made.args[1:])
-        if len(items) == 1 and isinstance(items[0], Table):
-            for name, value in items[0].entries():
-                made.machine.state.write(own.fields, str(name), value)
-            return NONE
-        rest = Unknown("a layer out of sight") if made.loose else None
-    else:
-        items, rest = (
-            iteration.collected(made.machine, made.args[1], made.node) if len(made.args) > 1 else ((), None)
-        )
-    for index, value in enumerate(items):
-        made.machine.state.write(own.fields, str(index), value)
-    if rest is not None:
-        made.machine.state.write(own.fields, "…", rest)
-        made.machine.state.write(
-            own.fields, "incomplete", FALSE if all(map(is_module, options(rest))) else TRUE
-        )
-    return NONE
-
-
-@method(SEQUENTIAL, "forward")
-def _in_order(made: Call) -> Value:
-    value: Value = made.args[1] if len(made.args) > 1 else made.kwargs.get("input", Unknown("an input"))
-    for layer in _layers(_own(made)):
-        value = call(made.machine, layer, [value], {}, made.node)
-    return value
-
-
-def _layers(own: Object) -> list[Value]:
-    return [value for name, value in own.fields.items() if name not in ("training", "incomplete")]
-
-
-@method(CONTAINER, "__iter__")
-def _iterated(made: Call) -> Value:
-    own = _own(made)
-    known = [value for name, value in own.fields.items() if name not in ("training", "incomplete", "…")]
-    return list_of(known, own.fields.get("…"))
-
-
-@method(CONTAINER, "__getitem__")
-def _indexed(made: Call) -> Value:
-    own, key = _own(made), made.args[1]
-    members = list_of(_layers(own)) if "…" not in own.fields else list_of((), _any_of(own))
-    if isinstance(key, Known) and isinstance(key.value, slice):
-        part = Object(own.cls, made.place, {"training": TRUE})
-        chosen = item(made.machine, members, key, made.node)
-        if isinstance(chosen, Sequence):
-            part.fields.update({str(index): value for index, value in enumerate(chosen.items)})
-        return part
-    return item(made.machine, members, key, made.node)
-
-
-def _any_of(own: Object) -> Value:
-    return joined(_layers(own))
-
-
-@method(CONTAINER, "__len__")
-def _length(made: Call) -> Value:
-    own = _own(made)
-    return Unknown("a length", "int") if "…" in own.fields else Known(len(_layers(own)))
-
-
-@method(CONTAINER, "append", "extend", "insert")
-def _append(made: Call) -> Value:
-    own = _own(made)
-    if made.name == "extend":
-        items, rest = iteration.collected(made.machine, made.argument(1, "modules"), made.node)
-    else:
-        items, rest = (made.args[-1],), None
-    if any(one.number for one in made.machine.passes) and _layers(own):
-        rest = items[-1] if items else rest
-        items = ()
-    count = len(_layers(own))
-    for index, value in enumerate(items, count):
-        made.machine.state.write(own.fields, str(index), value)
-    if rest is not None:
-        made.machine.state.write(own.fields, "…", rest)
-    return own
-
-
-@method(KEYED, "__init__", "update")
-def _fill_keyed(made: Call) -> Value:
-    own = _own(made)
-    given = made.args[1] if len(made.args) > 1 else table_of({})
-    if isinstance(given, Table):
-        for name, value in given.fields.items():
-            made.machine.state.write(own.fields, "…" if name is REST else str(name), value)
-    else:
-        made.machine.state.write(own.fields, "incomplete", TRUE)
-    return NONE
-
-
-@method(KEYED, "__getitem__")
-def _keyed(made: Call) -> Value:
-    own, key = _own(made), made.args[1]
-    if isinstance(key, Known) and key.value in own.fields:
-        return own.fields[key.value]  # type: ignore[no-any-return]
-    return _any_of(own) if _layers(own) else Unknown("a module")
-
-
-@method(KEYED, "__setitem__")
-def _set_keyed(made: Call) -> Value:
-    key = made.args[1]
-    made.machine.state.write(
-        _own(made).fields, str(key.value) if isinstance(key, Known) else "…", made.args[2]
-    )
-    return NONE
-
-
-@method(KEYED, "items", "keys", "values", "__iter__")
-def _keyed_parts(made: Call) -> Value:
-    own, name = _own(made), made.name
-    pairs = [
-        (Known(key), value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")
-    ]
-    values = [
-        tuple_of(pair) if name == "items" else pair[1] if name == "values" else pair[0] for pair in pairs
-    ]
-    return list_of(values)
 
 
 @attribute_of(DISTANT, "config", "device", "dtype")

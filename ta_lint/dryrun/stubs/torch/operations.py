@@ -179,7 +179,7 @@ define((
     Row(CUTS, unknown, int64, "col_indices crow_indices indices", METHOD),
     Row(FOLLOWS, unknown, dtypes.unknown, "addmm log_softmax mm sampled_addmm softmax sum", ("torch.sparse.",)),
     # -- random ----------------------------------------------------------------------------------------------------------------
-    Row(CUTS, own, dtypes.unknown, "poisson", FUNCTION),
+    Row(FLAT, own, same, "poisson", FUNCTION),
 ))  # fmt: skip
 
 
