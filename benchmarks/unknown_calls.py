@@ -88,7 +88,7 @@ def watch(release: Path) -> Calls:
         if b"torch" in path.read_bytes():
             try:
                 run_script(machine, str(path))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - one file that ends so hides no other
                 print(f"{path}: {error!r}", file=sys.stderr)
     return calls
 

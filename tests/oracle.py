@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +94,13 @@ def compare(program: Program, real: Real) -> Comparison:
     with _modules_made() as made:
         machine = dry_run(str(program.path))
     truth = {(action, line) for action, line, _ in real["actions"]}
+    unfollowed = list(accumulate(event.action == "unfollowed" for event in machine.events))
     happens = [
-        Happens(event, _key(event, truth)) for event in machine.events if _counts(event, str(program.path))
+        Happens(event, _key(event, truth), number)
+        for event, number in zip(machine.events, unfollowed, strict=True)
+        if _counts(event, str(program.path))
     ]
+    happens = [one for one in happens if one.key in truth or not _is_out_of_sight(one.event)]
     _actions(result, real, truth, happens, machine)
     _sets(result, real, happens, _names(machine, made))
     _calls(result, real, happens)
@@ -107,10 +111,13 @@ def compare(program: Program, real: Real) -> Comparison:
 
 @dataclass
 class Happens:
-    """An event of the dry run with its key: the action and the line."""
+    """An event of the dry run."""
 
     event: Event
     key: Key
+    """The action and the line."""
+    unfollowed: int
+    """How many calls before it the dry run has not gone into."""
 
     @property
     def certain(self) -> bool:
@@ -122,16 +129,19 @@ def _counts(event: Event, script: str) -> bool:
     """Whether torch's hooks see an event. Gradients that are cleared by hand have no hook."""
     if event.entry is not None or event.place.file != script:
         return False
-    if event.action == "forward" and event.functions and _of_library(event.functions[-1].frame.file):
-        return False
     return event.action in {*ACTIONS, "mode"} and not (
         event.action == "clear" and isinstance(event.subject, Tensor)
     )
 
 
+def _is_out_of_sight(event: Event) -> bool:
+    """Whether a library other than torch calls this module: a real run does not look into it."""
+    return event.action == "forward" and bool(event.functions) and _of_library(event.functions[-1].frame.file)
+
+
 @cache
 def _of_library(file: str) -> bool:
-    """Whether it is the program of a library other than torch: the modules that this calls are out of sight in a real run."""
+    """Whether it is the program of a library other than torch."""
     return file.endswith(STUB) and not Path(file).read_text("utf-8").startswith("# torch")
 
 
@@ -217,7 +227,7 @@ def _until_certain(happens: list[Happens]) -> list[Happens]:
 
 
 def _claimed(happens: list[Happens]) -> Iterator[tuple[Any, Any]]:
-    """The pairs of which one certainly follows the other, in the same pass of the same loops."""
+    """The pairs of which one certainly follows the other, in the same pass of the same loops, and all between is followed."""
     for one, other in pairwise(happens):
         if one.key != other.key and one.certain and other.certain and one.event.passes == other.event.passes:
             yield one.key, other.key

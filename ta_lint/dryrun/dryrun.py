@@ -25,8 +25,8 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 from ta_lint.dryrun.stubs.torch import (
+    autograd,
     creation,
     data,
     environment,
@@ -40,6 +40,7 @@ from ta_lint.dryrun.stubs.torch import (
     samplers,
     training,
 )
+from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
@@ -60,6 +61,7 @@ _LIBRARIES = (
     sklearn,
     torchmetrics,
     torchvision,
+    autograd,
     containers_of_modules,
     creation,
     data,

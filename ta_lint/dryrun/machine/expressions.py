@@ -11,7 +11,7 @@ from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.calling import ANY, Stopped, call
 from ta_lint.dryrun.machine.conditions import assume, decide, is_none
 from ta_lint.dryrun.machine.frame import Frame, Pass
-from ta_lint.dryrun.machine.iteration import UNROLLED, collected, each, elements
+from ta_lint.dryrun.machine.iteration import UNROLLED, Elements, collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute, binary, boolean, item, truth
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
@@ -326,19 +326,23 @@ def _COMPREHENSION(value: Value) -> Flow:
 
 @evaluates(ast.ListComp, ast.SetComp)
 def _list(machine: Machine, node: ast.ListComp, frame: Frame) -> Value:
-    items, certain = _gathered(machine, node, frame, lambda inner: evaluate(machine, node.elt, inner))
+    return _collected(machine, node, frame, None)
+
+
+def _collected(machine: Machine, node: Any, frame: Frame, over: Elements | Stream | None) -> Value:
+    items, certain = _gathered(machine, node, frame, lambda inner: evaluate(machine, node.elt, inner), over)
     cls = library.SET if isinstance(node, ast.SetComp) else library.LIST
     if certain:
         return Sequence(cls, tuple(items), None, machine.place(node))
-    first = items[:1] if certain is None else []
-    rest = joined(items[len(first) :]) if items[len(first) :] else Unknown("an element")
+    first = items[:-1] if certain is None else []
+    rest = joined(items[len(first) :]) if items else Unknown("an element")
     return Sequence(cls, tuple(first), rest, machine.place(node))
 
 
 @evaluates(ast.GeneratorExp)
 def _generator(machine: Machine, node: ast.GeneratorExp, frame: Frame) -> Value:
     first = elements(machine, evaluate(machine, node.generators[0].iter, frame), node)
-    if isinstance(first, Stream):
+    if isinstance(first, Stream) and not (first.few is not None and len(node.generators) == 1):
         over = first
 
         def run(consumer: Callable[[Value], Flow]) -> Flow:
@@ -360,7 +364,7 @@ def _generator(machine: Machine, node: ast.GeneratorExp, frame: Frame) -> Value:
             return over.each(one)
 
         return Stream(library.STREAM, run, over.of, machine.place(node), settles=over.settles)
-    return _list(machine, node, frame)  # type: ignore[arg-type]
+    return _collected(machine, node, frame, first)
 
 
 @evaluates(ast.DictComp)
@@ -379,13 +383,20 @@ def _dict_of(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
 
 
 def _gathered(
-    machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value]
+    machine: Machine,
+    node: Any,
+    frame: Frame,
+    result: Callable[[Frame], Value],
+    over: Elements | Stream | None = None,
 ) -> tuple[list[Value], bool | None]:
-    """The values that a comprehension makes, and whether these are all, each once; None if all but the first stand for more of them."""
+    """The values that a comprehension makes, and whether these are all, each once; None if the last stands for more of them.
+
+    `over` is what it goes over, if that is evaluated already.
+    """
     inner = Frame(frame.file, frame, frame.function, frame.owner)
     inner.consumer = _COMPREHENSION
     items: list[Value] = []
-    certain = _nested(machine, node, 0, inner, result, items)
+    certain = _nested(machine, node, 0, inner, result, items, over)
     return items, certain
 
 
@@ -396,13 +407,14 @@ def _nested(
     inner: Frame,
     result: Callable[[Frame], Value],
     items: list[Value],
+    over: Elements | Stream | None = None,
 ) -> bool | None:
     """The loops of a comprehension from this one on; returns what `_gathered` says."""
     if index == len(node.generators):
         items.append(result(inner))
         return True
     generator = node.generators[index]
-    found = elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
+    found = over or elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
     if isinstance(found, Stream) and found.few is not None and len(node.generators) == 1:
         found = found.few, None
     certain: bool | None = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
@@ -437,9 +449,10 @@ def _nested(
     known, rest = found
     for element in known if certain else known[: UNROLLED * 4]:
         one(element)
-    if rest is not None:
-        one(rest)
-    return certain
+    if rest is None:
+        return certain
+    one(rest)
+    return None if chosen and len(known) <= UNROLLED * 4 and len(node.generators) == 1 else False
 
 
 @evaluates(ast.Call)

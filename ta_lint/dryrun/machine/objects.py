@@ -149,7 +149,7 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     for target in targets:
         if isinstance(target, Class) and target.made is None:
             continue  # all programs share the classes of libraries
-        setter = target.cls.find("__setattr__")
+        setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
         computed = isinstance(found, Object) and found.cls is library.PROPERTY
         if isinstance(setter, Native):

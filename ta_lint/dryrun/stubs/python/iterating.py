@@ -89,10 +89,21 @@ def _enumerate(made: Call) -> Value:
     return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 
 
+def _turned(rows: list[iteration.Elements]) -> Value:
+    """`zip(*rows)`, where the last row stands for more of them."""
+    count = min(len(items) for items, _ in rows)
+    *known, last = rows
+    columns = [tuple_of([items[index] for items, _ in known], last[0][index]) for index in range(count)]
+    further = [rest for _, rest in rows if rest is not None]
+    return list_of(columns, tuple_of((), joined(further)) if further else None)
+
+
 @stub("builtins.zip", "itertools.zip_longest", "tqdm.contrib.tzip")
 def _zip(made: Call) -> Value:
     found = [iteration.elements(made.machine, one, made.node) for one in made.args]
     stream = next((one for one in found if isinstance(one, Stream)), None)
+    if made.loose and stream is None and found:
+        return _turned(found)  # type: ignore[arg-type]
     if stream is None:
         lists = [one for one in found if isinstance(one, tuple)]
         short = min((len(items) for items, rest in lists if rest is None), default=0)
@@ -253,7 +264,11 @@ def _some(made: Call) -> Value:
 
 @stub("itertools.repeat")
 def _repeat(made: Call) -> Value:
-    return list_of((), made.argument(0, "object"))
+    times = made.constant(1, "times")
+    value = made.argument(0, "object")
+    if isinstance(times, int) and times <= iteration.UNROLLED:
+        return list_of([value] * times)
+    return list_of((), value)
 
 
 @stub("itertools.starmap")

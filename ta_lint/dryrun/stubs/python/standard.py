@@ -19,6 +19,7 @@ from ta_lint.dryrun.machine.library import (
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
+    Bound,
     Class,
     Function,
     Known,
@@ -29,6 +30,11 @@ from ta_lint.dryrun.values import (
     Unknown,
     Value,
 )
+
+
+@stub("types.MethodType")
+def _bound(made: Call) -> Value:
+    return Bound(made.argument(1, "instance"), made.argument(0, "function"))
 
 
 @stub("functools.partial")

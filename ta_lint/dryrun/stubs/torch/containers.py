@@ -1,5 +1,7 @@
 """Containers of modules: `nn.Sequential`, `nn.ModuleList`, `nn.ModuleDict`, and those of parameters."""
 
+from dataclasses import replace
+
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
@@ -7,6 +9,7 @@ from ta_lint.dryrun.machine.library import list_of, method, new_class, table_of,
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import item
 from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
@@ -23,9 +26,11 @@ from ta_lint.dryrun.values import (
     options,
 )
 
-CONTAINER = new_class("torch.nn.ModuleList", "torch.nn.ParameterList", bases=(MODULE,))
+CONTAINER = new_class("torch.nn.ModuleList", bases=(MODULE,))
+PARAMETERS = new_class("torch.nn.ParameterList", bases=(CONTAINER,))
 SEQUENTIAL = new_class("torch.nn.Sequential", bases=(CONTAINER,))
-KEYED = new_class("torch.nn.ModuleDict", "torch.nn.ParameterDict", bases=(MODULE,))
+KEYED = new_class("torch.nn.ModuleDict", bases=(MODULE,))
+NAMED_PARAMETERS = new_class("torch.nn.ParameterDict", bases=(KEYED,))
 
 
 def _own(made: Call) -> Object:
@@ -64,12 +69,17 @@ def _in_order(made: Call) -> Value:
 
 
 def _layers(own: Object) -> list[Value]:
-    return [own.fields[name] for name in own.fields if name not in ("training", "incomplete")]
+    return [own.fields[name] for name in own.fields if name == "…" or _is_layer(name, own.fields[name])]
 
 
 def _known(own: Object) -> list[str]:
     """The names of the layers that are known one by one, in order."""
-    return [name for name in own.fields if name not in ("training", "incomplete", "…")]
+    return [name for name in own.fields if _is_layer(name, own.fields[name])]
+
+
+def _is_layer(name: str, value: Value) -> bool:
+    """Whether an attribute is one of the layers or parameters, and not another one of a class of the program."""
+    return name.isdigit() or any(map(is_module, options(value)))
 
 
 def _members(own: Object) -> Sequence:
@@ -96,6 +106,17 @@ def _any_of(own: Object) -> Value:
     return joined(_layers(own))
 
 
+def _kept(own: Object, value: Value) -> Value:
+    """What a container keeps: of a tensor, containers of parameters make one."""
+    if (
+        isinstance(value, Tensor)
+        and value.cls is not PARAMETER
+        and (own.cls.is_a(PARAMETERS) or own.cls.is_a(NAMED_PARAMETERS))
+    ):
+        return Tensor(replace(value.facts, requires=True), value.made, PARAMETER)
+    return value
+
+
 def _hold(
     machine: Machine, own: Object, items: tuple[Value, ...] | list[Value], rest: Value | None = None
 ) -> None:
@@ -103,9 +124,9 @@ def _hold(
     for name in [*_known(own), "…"]:
         machine.state.remove(own.fields, name)
     for index, value in enumerate(items):
-        machine.state.write(own.fields, str(index), value)
+        machine.state.write(own.fields, str(index), _kept(own, value))
     if rest is not None:
-        machine.state.write(own.fields, "…", rest)
+        machine.state.write(own.fields, "…", _kept(own, rest))
         machine.state.write(own.fields, "incomplete", FALSE if all(map(is_module, options(rest))) else TRUE)
 
 
@@ -173,7 +194,7 @@ def _fill_keyed(made: Call) -> Value:
     given = made.args[1] if len(made.args) > 1 else table_of({})
     if isinstance(given, Table):
         for name, value in given.fields.items():
-            made.machine.state.write(own.fields, "…" if name is REST else str(name), value)
+            made.machine.state.write(own.fields, "…" if name is REST else str(name), _kept(own, value))
     else:
         made.machine.state.write(own.fields, "incomplete", TRUE)
     return NONE
@@ -184,24 +205,28 @@ def _keyed(made: Call) -> Value:
     own, key = _own(made), made.args[1]
     if isinstance(key, Known) and key.value in own.fields:
         return own.fields[key.value]  # type: ignore[no-any-return]
-    return _any_of(own) if _layers(own) else Unknown("a module")
+    every = [value for _, value in _entries(own)] + [
+        own.fields[name] for name in ("…",) if name in own.fields
+    ]
+    return joined(every) if every else Unknown("a module")
+
+
+def _entries(own: Object) -> list[tuple[str, Value]]:
+    return [(key, value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")]
 
 
 @method(KEYED, "__setitem__")
 def _set_keyed(made: Call) -> Value:
     key = made.args[1]
-    made.machine.state.write(
-        _own(made).fields, str(key.value) if isinstance(key, Known) else "…", made.args[2]
-    )
+    name = str(key.value) if isinstance(key, Known) else "…"
+    made.machine.state.write(_own(made).fields, name, _kept(_own(made), made.args[2]))
     return NONE
 
 
 @method(KEYED, "items", "keys", "values", "__iter__")
 def _keyed_parts(made: Call) -> Value:
     own, name = _own(made), made.name
-    pairs = [
-        (Known(key), value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")
-    ]
+    pairs = [(Known(key), value) for key, value in _entries(own)]
     values = [
         tuple_of(pair) if name == "items" else pair[1] if name == "values" else pair[0] for pair in pairs
     ]

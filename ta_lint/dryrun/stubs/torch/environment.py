@@ -1,10 +1,7 @@
 """What surrounds the tensors: devices, generators, processes, functions of autograd, and the functions of lists of tensors."""
 
-from dataclasses import replace
-
 from ta_lint.dryrun.machine import iteration, library
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import (
     CLASSMETHOD,
     attribute_of,
@@ -27,7 +24,6 @@ from ta_lint.dryrun.values import (
     DATA,
     FALSE,
     NONE,
-    Class,
     External,
     Known,
     Native,
@@ -59,7 +55,7 @@ def _size(made: Call) -> Value:
     return tuple_of(items, rest)
 
 
-GENERATOR = new_class("torch.Generator")
+GENERATOR = new_class("torch.Generator", "torch._C.Generator")
 
 
 @method(GENERATOR, "__init__")
@@ -97,65 +93,6 @@ def _assert(made: Call) -> Value:
 
 
 # -- autograd ------------------------------------------------------------------------------------------
-
-AUTOGRAD = new_class("torch.autograd.Function", "torch.autograd.function.Function")
-
-
-def _apply(made: Call) -> Value:
-    """`Function.apply`: what `forward` computes leads to the tensors that it got, by `backward` of the class."""
-    cls, machine = made.args[0], made.machine
-    forward = cls.find("forward") if isinstance(cls, Class) else None
-    inputs = made.args[1:]
-    if forward is None:
-        return computed(machine, inputs, made.place)
-    if isinstance(forward, Object) and forward.cls.name == "staticmethod":
-        forward = forward.fields["function"]
-    takes_context = not (isinstance(cls, Class) and cls.find("setup_context") is not None)
-    context = [Object(_CONTEXT, made.place)] if takes_context else []
-    before = machine.modes["recording"]
-    machine.state.write(machine.modes, "recording", False)
-    try:
-        result = call(machine, forward, [*context, *inputs], made.kwargs, made.node, loose=made.loose)
-    finally:
-        machine.state.write(machine.modes, "recording", before)
-    return _led(made, result, inputs)
-
-
-def _led(made: Call, result: Value, inputs: list[Value]) -> Value:
-    """The tensors of a result lead to these inputs."""
-    if isinstance(result, Tensor):
-        facts = computed(made.machine, inputs, made.place).facts
-        return Tensor(replace(facts, shape=result.facts.shape, dtype=result.facts.dtype), made.place)
-    if isinstance(result, Sequence):
-        rest = None if result.rest is None else _led(made, result.rest, inputs)
-        return Sequence(result.cls, tuple(_led(made, one, inputs) for one in result.items), rest, made.place)
-    return result
-
-
-_CONTEXT = new_class("torch.autograd.function.FunctionCtx")
-AUTOGRAD.fields["apply"] = Object(
-    CLASSMETHOD, None, {"function": Native("torch.autograd.Function.apply", _apply)}
-)
-
-
-@method(
-    _CONTEXT,
-    "mark_dirty",
-    "mark_non_differentiable",
-    "save_for_backward",
-    "save_for_forward",
-    "set_materialize_grads",
-)
-def _saved(made: Call) -> Value:
-    if made.name == "save_for_backward" and isinstance(made.args[0], Object):
-        made.machine.state.write(made.args[0].fields, "saved_tensors", tuple_of(made.args[1:]))
-    return NONE
-
-
-@attribute_of(_CONTEXT, "needs_input_grad")
-def _needed(made: Call) -> Value:
-    return tuple_of((), Unknown("whether a gradient is needed", "bool"))
-
 
 register("Variable", moved, ("torch.autograd.",))
 
