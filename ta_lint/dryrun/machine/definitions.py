@@ -6,9 +6,12 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.machine import MOST_STEPS, Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, evaluates, executes, run
 from ta_lint.dryrun.values import Class, External, Function, Native, Object, Unknown, Value, options
+
+MOST_OF_A_DECORATOR = 1000
+"""Statements and calls of a decorator. One that takes more, such as one that writes documentation, is left out."""
 
 
 def _function(
@@ -56,16 +59,26 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
     by = evaluate(machine, decorator, frame)
     if isinstance(by, External | Unknown):
         return value
+    code = by.node if isinstance(by, Function) else decorator
+    if code in machine.heavy:
+        return value
+    depth, steps = len(machine.frames), machine.steps
     waits = value.node if isinstance(by, Native) and isinstance(value, Function) else None
     if waits in machine.called:
         waits = None
     if waits is not None:  # a decorator of a library does not run the function there and then
         machine.called.add(waits)
+    machine.steps = MOST_STEPS - MOST_OF_A_DECORATOR
     try:
         result = call(machine, by, [value], {}, decorator)
     except Raised:
-        return value
+        result = value
+    except Exhausted:
+        machine.heavy.add(code)
+        result = value
     finally:
+        del machine.frames[depth:]
+        machine.steps = steps
         if waits is not None:
             machine.called.discard(waits)
     return value if isinstance(result, Unknown) else result

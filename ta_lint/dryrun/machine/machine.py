@@ -45,6 +45,10 @@ class Machine:
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
+        self.heavy: set[ast.AST] = set()
+        """The decorators that have taken too many steps."""
+        self.checking = False
+        """Whether this is for type checkers alone, `if TYPE_CHECKING`: what is imported here need not run."""
         self.outline = False
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
