@@ -13,7 +13,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import held_by
-from ta_lint.dryrun.values import Function, Known, Object, Place
+from ta_lint.dryrun.values import Class, Function, Known, Object, Place
 from ta_lint.events.event import Event
 
 SHOWN = frozenset(
@@ -113,8 +113,9 @@ def _is_called(function: Function, name: str, path: str) -> bool:
     return function.frame.file == path and name in (function.name, _full_name(function))
 
 
-def _full_name(function: Function) -> str:
-    return function.name if function.owner is None else f"{function.owner.name}.{function.name}"
+def _full_name(function: Function | Class) -> str:
+    owner = function.owner if isinstance(function, Function) else None
+    return function.name if owner is None else f"{owner.name}.{function.name}"
 
 
 def _short(file: str, beside: str) -> str:

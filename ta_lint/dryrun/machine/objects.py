@@ -153,10 +153,9 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
             continue  # all programs share the classes of libraries
         setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
-        computed = isinstance(found, Object) and found.cls is library.PROPERTY
         if isinstance(setter, Native):
             setter.run(Call(machine, node, [target, Known(name), new]))
-        elif computed:
+        elif isinstance(found, Object) and found.cls is library.PROPERTY:
             if "set" in found.fields:
                 call(machine, found.fields["set"], [target, new], {}, node)
         else:

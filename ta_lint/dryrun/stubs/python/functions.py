@@ -115,8 +115,7 @@ def _len(made: Call) -> Value:
 def _isinstance(made: Call) -> Value:
     value, kinds = made.argument(0, "obj"), made.argument(1, "kinds")
     if made.name == "issubclass":
-        known = isinstance(value, Class) and isinstance(kinds, Class)
-        return boolean(value.is_a(kinds)) if known else Unknown("a kind", "bool")  # type: ignore[union-attr, arg-type]
+        return boolean(value.is_a(kinds) if isinstance(value, Class) and isinstance(kinds, Class) else None)
     return boolean(is_instance(value, kinds))
 
 
