@@ -41,6 +41,7 @@ from ta_lint.dryrun.stubs.torch import (
     training,
 )
 from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
+from ta_lint.project.layout import Layout
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
@@ -77,6 +78,11 @@ _LIBRARIES = (
     training,
 )
 """What is imported for what it registers."""
+
+
+def of_project(root: str) -> Machine:
+    """A machine for the scripts of one project, which parses and imports each of its files once."""
+    return Machine(Program(Layout(root)))
 
 
 def dry_run(path: str) -> Machine:

@@ -191,12 +191,12 @@ def _does(event: Event) -> str:
         return _WORDS.get(event.action, event.action)
     if event.action == "optimizer":
         group = held_by(subject)
-        more = "" if group.complete else ", and others that are not known"
-        return f"{_class(subject)} of {_parameters(len(group.parameters))}{more}"
+        return f"{_class(subject)} of {_parameters(len(group.parameters), all_known=group.complete)}"
     if event.action == "backward":
-        more = ", and others that are not known" if detail["open"] or detail["perhaps"] else ""
+        all_known = not (detail["open"] or detail["perhaps"])
+        reached = _parameters(len(detail["roots"]), all_known=all_known)
         cuts = sorted({cut.how for cut in detail["cuts"]}) if not detail["roots"] else []
-        return f"gradients reach {_parameters(len(detail['roots']))}{more}{''.join(f'; the graph was lost: {how}' for how in cuts)}"
+        return f"gradients reach {reached}{''.join(f'; the graph was lost: {how}' for how in cuts)}"
     if event.action == "step":
         return f"step of {_class(subject)}"
     if event.action == "forward":
@@ -223,8 +223,10 @@ def _class(subject: Object) -> str:
     return subject.cls.name.rpartition(".")[2]
 
 
-def _parameters(count: int) -> str:
-    return f"{count} parameter{'' if count == 1 else 's'}"
+def _parameters(count: int, *, all_known: bool) -> str:
+    if not count and not all_known:
+        return "parameters that are not known"
+    return f"{count} parameter{'' if count == 1 else 's'}{'' if all_known else ', and others that are not known'}"
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -12,9 +13,8 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.reading import read
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.state import State
 from ta_lint.dryrun.stubs.guess import guess
 from ta_lint.dryrun.values import Class, Known, Object, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
@@ -93,36 +93,9 @@ class Program:
             self._frames[path] = frame
             tree = self.tree(path)
             if tree is not None:
-                machine.frames.append(frame)
-                now = (
-                    machine.passes,
-                    machine.doubt,
-                    machine.steps,
-                    machine.state,
-                    machine.outline,
-                    machine.checking,
-                )
-                machine.passes, machine.steps, machine.state, machine.outline, machine.checking = (
-                    [],
-                    0,
-                    State(),
-                    False,
-                    False,
-                )
-                try:
+                with machine.aside():
+                    machine.frames.append(frame)
                     run(machine, tree.body, frame)
-                except (Raised, Exhausted):
-                    pass
-                finally:
-                    del machine.frames[machine.frames.index(frame) :]
-                    (
-                        machine.passes,
-                        machine.doubt,
-                        machine.steps,
-                        machine.state,
-                        machine.outline,
-                        machine.checking,
-                    ) = now
         return found
 
     def frame(self, path: str) -> Frame:
@@ -218,5 +191,8 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def layout_of(path: str) -> Layout:
-    """The folders around a script."""
-    return Layout(str(Path(path).resolve().parent))
+    """The folders of the project that a script is in."""
+    root = Path(Layout(os.sep).outermost(str(Path(path).resolve())))
+    while (root / "__init__.py").exists():
+        root = root.parent
+    return Layout(str(root))

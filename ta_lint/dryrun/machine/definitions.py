@@ -6,7 +6,7 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.machine import MOST_STEPS, Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, evaluates, executes, run
 from ta_lint.dryrun.values import Class, External, Function, Native, Object, Unknown, Value, options
 
@@ -62,13 +62,13 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
     code = by.node if isinstance(by, Function) else decorator
     if code in machine.heavy:
         return value
-    depth, steps = len(machine.frames), machine.steps
+    depth, limit = len(machine.frames), machine.limit
     waits = value.node if isinstance(by, Native) and isinstance(value, Function) else None
     if waits in machine.called:
         waits = None
     if waits is not None:  # a decorator of a library does not run the function there and then
         machine.called.add(waits)
-    machine.steps = MOST_STEPS - MOST_OF_A_DECORATOR
+    machine.limit = min(limit, machine.steps + MOST_OF_A_DECORATOR)
     try:
         result = call(machine, by, [value], {}, decorator)
     except Raised:
@@ -78,7 +78,7 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
         result = value
     finally:
         del machine.frames[depth:]
-        machine.steps = steps
+        machine.limit = limit
         if waits is not None:
             machine.called.discard(waits)
     return value if isinstance(result, Unknown) else result
