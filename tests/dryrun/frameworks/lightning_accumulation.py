@@ -1,5 +1,5 @@
-import torch
 import lightning.pytorch as pl
+import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 

@@ -1,9 +1,8 @@
+import lightning as L
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-import lightning as L
 
 
 class LitAutoEncoder(L.LightningModule):

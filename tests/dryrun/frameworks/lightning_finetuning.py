@@ -1,10 +1,9 @@
 import argparse
 
+import lightning as L
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-import lightning as L
 
 
 def backbone():

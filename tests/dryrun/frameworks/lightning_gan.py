@@ -1,7 +1,7 @@
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 from lightning.pytorch import LightningModule, Trainer
+from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 

@@ -1,8 +1,7 @@
+import lightning as L
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-
-import lightning as L
 
 
 class TwoRates(L.LightningModule):

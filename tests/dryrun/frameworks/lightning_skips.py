@@ -1,5 +1,5 @@
-import torch
 import pytorch_lightning as pl
+import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 

@@ -42,6 +42,5 @@ class Multi(BaseTask):
 
 
 data = DataLoader(TensorDataset(torch.randn(12, 4), torch.randn(12, 1)), batch_size=4)
-Trainer(
-    max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
-).fit(Multi(), data)
+trainer = Trainer(max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False)
+trainer.fit(Multi(), data)

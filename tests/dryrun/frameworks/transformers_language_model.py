@@ -1,6 +1,5 @@
 import torch
 from transformers import (
-    DataCollatorForLanguageModeling,
     EarlyStoppingCallback,
     GPT2Config,
     GPT2LMHeadModel,

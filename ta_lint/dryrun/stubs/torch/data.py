@@ -155,7 +155,8 @@ def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
         and not isinstance(collate, Class)
         and collate.cls.find("__call__") is not None
     ):
-        return attempt(machine, collate, [list_of((), one)], node)
+        made = attempt(machine, collate, [list_of((), one)], node)
+        return Object(BATCH, loader.made, {"of": loader}) if isinstance(made, Unknown) else made
     return collated(one, loader)
 
 

@@ -198,9 +198,15 @@ def _back(made: Call, own: Tensor) -> None:
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
-    for own in tensors_in(made.args[:1]):
-        _back(made, own)
+    for value in made.args[:1]:
+        for own in [_some_loss(value)] if isinstance(value, Unknown) else tensors_in([value]):
+            _back(made, own)
     return NONE
+
+
+def _some_loss(value: Unknown) -> Tensor:
+    """A loss of which nobody knows what it leads to."""
+    return Tensor(Facts(open=(value.why or "a loss that is not known",), requires=None, leaf=False))
 
 
 @stub("torch.autograd.grad")
