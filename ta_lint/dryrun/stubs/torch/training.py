@@ -88,6 +88,8 @@ def _optimizer(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
     items, rest = iteration.collected(made.machine, made.argument(1, "params"), made.node)
+    if isinstance(step := own.cls.fields.get("step"), Function):  # of a class of the program: torch wraps it here
+        step.after = lambda done: done.emit("step", done.args[0])
     options_ = dict(made.kwargs)
     options_.pop("params", None)
     if len(made.args) > 2:
@@ -140,17 +142,6 @@ def _step(made: Call) -> Value:
             result = call(made.machine, closure, [], {}, made.node)
     made.emit("step", own)
     return result
-
-
-@method(OPTIMIZER, "__class_made__")
-def _own_optimizer(made: Call) -> Value:
-    """A class of the program whose `step` torch wraps."""
-    cls = made.args[0]
-    assert isinstance(cls, Class)
-    step = cls.fields.get("step")
-    if isinstance(step, Function):
-        step.after = lambda done: done.emit("step", done.args[0])
-    return cls
 
 
 @method(OPTIMIZER, "zero_grad")
