@@ -1,5 +1,6 @@
 """Pyflakes' messages about a file: computed once, for TA910 and TA911; pyflakes is imported on first use."""
 
+import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,13 @@ def messages(source: Source) -> "tuple[Message, ...]":
         scope.clear()
     vars(checker).clear()
     return tuple(sorted(found, key=lambda message: (message.lineno, message.col)))
+
+
+@lru_cache(maxsize=1)
+def nodes(source: Source) -> tuple[ast.AST, ...]:
+    """All nodes of a file that can be parsed, a parent before its children."""
+    syntax = source.syntax
+    return tuple(ast.walk(syntax)) if isinstance(syntax, ast.Module) else ()
 
 
 def column(source: Source, line: int, offset: int) -> int:

@@ -44,11 +44,21 @@ _UNKNOWN = Target()
 def _on_behalf(
     method: Callable[Concatenate["Imports", str, P], T],
 ) -> Callable[Concatenate["Imports", str, P], T]:
-    """A question that is asked for facts about the file that is its first argument."""
+    """A question for facts about the file that is its first argument, unless another question needs it.
+
+    Facts ask the same again and again, so it is answered once for each file that is linted.
+    """
 
     @wraps(method)
     def asked(imports: "Imports", path: str, /, *rest: P.args, **named: P.kwargs) -> T:
-        return imports.on_behalf(path, lambda: method(imports, path, *rest, **named))
+        if imports._trail.is_followed:
+            return method(imports, path, *rest, **named)
+        imports._asked.add(path)
+        question = method, path, rest
+        if question not in imports._answers:
+            with imports._trail.into(imports._used.setdefault(path, set())):
+                imports._answers[question] = method(imports, path, *rest, **named)
+        return imports._answers[question]  # type: ignore[no-any-return]
 
     return asked
 
@@ -67,6 +77,7 @@ class Imports:
         self._used: dict[
             str, set[Leaf | Answer]
         ] = {}  # what answers come from, by the file on whose behalf they were asked
+        self._answers: dict[object, Any] = {}  # to questions for facts, while one file is linted
         self._surfaces: dict[tuple[str, Callable[[bytes], frozenset[Any]]], str] = {}
         self._linted = ""
         self._asked: set[str] = set()  # the files on whose behalf was asked while this one is linted
@@ -81,19 +92,13 @@ class Imports:
         self._given[path], self._texts[path] = digest, text
         if known is not None and known != self.exports(path):
             self._trail.clear()
+            self._answers.clear()
 
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
         self._linted = path
+        self._answers.clear()
         self._asked, self._read = {path}, {path}
-
-    def on_behalf(self, path: str, question: Callable[[], T]) -> T:
-        """The answer to a question for facts about a file, unless another question needs it."""
-        if self._trail.is_followed:
-            return question()
-        self._asked.add(path)
-        with self._trail.into(self._used.setdefault(path, set())):
-            return question()
 
     def read(self, path: str) -> None:
         """Note that facts are taken from the text of a file."""

@@ -136,6 +136,8 @@ class Kinds:
         called = self._names.qualified(constructor)
         if called is not None:
             return vocabulary.constructed(called)
+        if not self._classes.is_of_project(constructor):
+            return self._chosen(constructor)
         derived = vocabulary.DERIVED.items()
         found = next((kind for base, kind in derived if self._classes.is_subclass(constructor, base)), None)
         return found or self._chosen(constructor)
