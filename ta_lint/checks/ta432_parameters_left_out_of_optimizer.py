@@ -32,6 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for call in module.tree.all(cst.Call)
     ):
         return
+    known: dict[Node, list[OptimizerCall]] = {}  # by the scope that they are in
     for statement in module.tree.all(cst.Assign):
         target = statement.targets[0].target
         if len(statement.targets) != 1 or not isinstance(statement.value, cst.Call):
@@ -40,7 +41,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if path is None or _FIXED.search(path):
             continue
         scope = _scope(target, module)
-        beside = [o for o in optimizers if scope is not None and module.tree.contains(scope, o.call)]
+        if scope is not None and scope not in known:
+            known[scope] = [o for o in optimizers if module.tree.contains(scope, o.call)]
+        beside = known[scope] if scope is not None else []
         if not beside or not _is_own(statement.value, module):
             continue
         if any(_is_held(name, optimizers) for name in (path, *_others(statement.value, module))):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ta_lint.core.errors import Unreadable
@@ -24,6 +25,7 @@ _DEEPEST = 4  # packages of packages whose import may give what a file defines
 MOST_IMPORTERS = 8  # that say something about what they import
 _MOST_USERS = 24  # what more files import is a utility, which says nothing about them
 _READ_LAST = 64  # files whose bytes are kept
+_FOLDERS_LAST = 16  # of which the importers are kept
 
 # A line feed first, as `re` searches fastest for a letter: of a file, `_lines` is searched.
 _FROM = re.compile(rb"\n[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]{0,4000}\)|[^\n]*)")
@@ -55,6 +57,7 @@ class Around:
         self._matched: dict[tuple[str, str, bytes], bool] = {}
         self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
         self.bytes_of = lru_cache(_READ_LAST)(self._bytes_of)
+        self._importing = lru_cache(_FOLDERS_LAST)(self._find_importing)
 
     def _bytes_of(self, path: str) -> bytes:
         """The bytes of a file as they are searched, empty if it cannot be read."""
@@ -140,17 +143,26 @@ class Around:
 
     def imported_by(self, path: str) -> "ImportedBy":
         """The files nearby that import a file, in both meanings."""
-        return self.trail.asked_again(
-            Importers(path), lambda: ImportedBy(self._naming(path), self._find_importers(path))
-        )
+        return self.trail.asked_again(Importers(path), lambda: self._find_imported_by(path))
 
-    def _naming(self, path: str) -> dict[str, Names]:
-        packages = self.packages(path)
+    def _find_imported_by(self, path: str) -> "ImportedBy":
+        importing = self._importing(os.path.dirname(path))
         found: dict[str, Names] = {}
-        for file in self._layout.nearby(path):
-            imported = self._imports(file)
-            for module in packages & imported.keys():
-                found[file] = _both(imported[module], found.get(file, frozenset()))
+        named = (entry for module in self.packages(path) for entry in importing.naming.get(module, ()))
+        for _, file, names in sorted(named, key=itemgetter(0)):
+            found[file] = _both(names, found.get(file, frozenset()))
+        return ImportedBy(found, importing.using.get(path, []))
+
+    def _find_importing(self, folder: str) -> "_Importing":
+        """What the files near those of a folder import."""
+        found = _Importing({}, {})
+        for place, file in enumerate(self._layout.nearby(os.path.join(folder, PACKAGE))):
+            for module, names in self._imports(file).items():
+                found.naming.setdefault(module, []).append((place, file, names))
+            for source in self._sources(file) if self._is_ours(file) and not _is_test(file) else ():
+                users = found.using.setdefault(source, [])
+                if len(users) <= _MOST_USERS:
+                    users.append(file)
         return found
 
     def packages(self, path: str) -> set[str]:
@@ -236,14 +248,6 @@ class Around:
         """The files nearby that are about PyTorch and import what a file defines, without tests; not all, if there are many."""
         return self.imported_by(path).using
 
-    def _find_importers(self, path: str) -> list[str]:
-        importers = (
-            file
-            for file in self._layout.nearby(path)
-            if self._is_ours(file) and path in self._sources(file) and not _is_test(file)
-        )
-        return list(islice(importers, _MOST_USERS + 1))
-
     def _imports(self, path: str, data: bytes | None = None) -> dict[str, Names]:
         """The files and folders of the project that the import statements of a file name, with the names taken from each."""
         self.trail.add(Surface(path))
@@ -301,6 +305,15 @@ class ImportedBy(NamedTuple):
     """Those that name it, or a package that it is in, with the names that they take from there."""
     using: list[str]
     """Those about PyTorch that import what it defines, also through other packages; not all, if there are many."""
+
+
+class _Importing(NamedTuple):
+    """What the files nearby import."""
+
+    naming: dict[str, list[tuple[int, str, Names]]]
+    """By the file or folder that they name: the place of each file, the file, and what it takes from there."""
+    using: dict[str, list[str]]
+    """By the file that defines what they import: as in `ImportedBy`."""
 
 
 def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:

@@ -289,10 +289,9 @@ class Loops:
             for target in targets_of(statement)
         }
         return any(dotted(attribute) in assigned for attribute in tree.within(test, cst.Attribute)) or any(
-            tree.contains(region, binding.node)
+            self._names.is_bound_in(name, region)
             for name in tree.within(test, cst.Name)
             if name.value != "self" and not _MODE.search(name.value)
-            for binding in self._names.bindings(name)
         )
 
 

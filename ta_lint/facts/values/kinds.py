@@ -154,11 +154,13 @@ class Kinds:
                 for value in values
                 for each in ((value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,))
             ]
-            kinds = {
-                self.instance(each) if isinstance(each, (cst.Name, cst.Attribute)) else None
-                for each in classes
-            }
-            return kinds.pop() if len(kinds) == 1 else None
+            kinds: set[Kind] = set()
+            for each in classes:
+                kind = self.instance(each) if isinstance(each, (cst.Name, cst.Attribute)) else None
+                if kind is None or kinds - {kind}:
+                    return None
+                kinds.add(kind)
+            return kinds.pop() if kinds else None
         finally:
             self._questions.close(question)
 

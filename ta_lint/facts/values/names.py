@@ -390,6 +390,15 @@ class Names:
             isinstance(above, cst.ImportAlias) and above.asname is not None
         )
 
+    def is_bound_in(self, name: cst.Name, region: Node) -> bool:
+        """Whether a region binds the variable that a name refers to."""
+        if (other := self._other(name)) is not None:
+            return other.is_bound_in(name, region)
+        found = self.bindings(name)
+        if len(found) < 2 or id(region) not in self._tree.number:
+            return any(self._tree.contains(region, binding.node) for binding in found)
+        return bool(self._variable(found).inside(self._tree.interval(region)))
+
     def definition(self, name: cst.Name) -> Binding | None:
         """The only binding that reaches a use of a name; None if several may reach it, or none is known.
 
