@@ -52,6 +52,7 @@ class Around:
         """The files that were read twice, with another content each time."""
         self._statements: dict[str, list[tuple[str, list[str]]]] = {}
         self._links: dict[str, str] = {}
+        self._tops: dict[str, frozenset[str]] = {}
         self._ours: dict[str, bool] = {}
         self._attributes: dict[str, frozenset[str]] = {}
         self._matched: dict[tuple[str, str, bytes], bool] = {}
@@ -219,30 +220,34 @@ class Around:
                 found.update(*(given.values() if names is None else map(given.get, names & given.keys())))
         return found
 
-    def _handed_on(self, path: str) -> dict[str, set[str]]:
+    def _handed_on(self, path: str) -> dict[str, frozenset[str]]:
         """The names that the `__init__.py` of a package imports, with the files that may define each; nothing for other files.
 
         Of packages that import each other it depends on the first, so that only its own answer is remembered.
         """
         return self.trail.remembered(("handed on", path), lambda: self._find_handed_on(path, {}))
 
-    def _find_handed_on(self, path: str, known: dict[str, dict[str, set[str]]]) -> dict[str, set[str]]:
-        if path in known:
-            return known[path]
+    def _find_handed_on(
+        self, path: str, known: dict[str, dict[str, frozenset[str]]]
+    ) -> dict[str, frozenset[str]]:
+        if path in known or os.path.basename(path) != PACKAGE:
+            return known.get(path, {})
         found = known[path] = {}
-        imported = self._imports(path) if os.path.basename(path) == PACKAGE else {}
-        for module, names in imported.items():
+        for module, names in self._imports(path).items():
             if (file := self._layout.file(module)) is not None:
-                given = self._find_handed_on(file, known)
+                given, here = self._find_handed_on(file, known), frozenset({file})
                 for name in self._defined(file) | given.keys() if names is None else names:
-                    found.setdefault(name, set()).update(given.get(name, {file}))
+                    definers = given.get(name, here)
+                    found[name] = found[name] | definers if name in found else definers
         return found
 
     def _defined(self, path: str) -> AbstractSet[str]:
         """The names that a file binds at its top."""
         self.trail.add(Surface(path))
-        names = (first or second for first, second in _AT_THE_TOP.findall(_lines(self.bytes_of(path))))
-        return {name.decode() for name in names}
+        if path not in self._tops:
+            found = _AT_THE_TOP.findall(_lines(self.bytes_of(path)))
+            self._tops[path] = frozenset((first or second).decode() for first, second in found)
+        return self._tops[path]
 
     def _importers(self, path: str) -> list[str]:
         """The files nearby that are about PyTorch and import what a file defines, without tests; not all, if there are many."""
