@@ -45,7 +45,9 @@ def test_a_long_match_gets_the_messages_that_pyflakes_has() -> None:
     text = f"def run(x):\n    match x:\n{cases}        case _:\n            pass\n    import torch\n    import torch\n"
     expected = Checker(ast.parse(text), withDoctest=False).messages
     assert len(expected) > 30
-    assert {found.rpartition(" (")[2] for found in messages(text)} == {f"{type(one).__name__})" for one in expected}
+    assert {found.rpartition(" (")[2] for found in messages(text)} == {
+        f"{type(one).__name__})" for one in expected
+    }
     assert len(messages(text)) == len(expected)
 
 

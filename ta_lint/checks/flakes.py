@@ -51,7 +51,7 @@ def _checker_of_many_cases() -> "type[Checker]":
     from pyflakes.checker import Checker
 
     class OfManyCases(Checker):  # type: ignore[misc]
-        def differentForks(self, lnode: ast.AST, rnode: ast.AST) -> bool:  # noqa: N802 - pyflakes' name
+        def differentForks(self, lnode: ast.AST, rnode: ast.AST) -> bool:
             around = self.getCommonAncestor(lnode, rnode, self.root)
             if not isinstance(around, ast.Match):
                 return bool(super().differentForks(lnode, rnode))

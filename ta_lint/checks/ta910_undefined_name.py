@@ -132,11 +132,7 @@ def _suspects(
     if not (unbound or hiding) or _DEFINES_UNSEEN.search(source.text):
         return []
     unbound = unbound - _bound_elsewhere(source, syntax)
-    return [
-        (name, local)
-        for name, local in _undefined(source)
-        if name.id in (hiding if local else unbound)
-    ]
+    return [(name, local) for name, local in _undefined(source) if name.id in (hiding if local else unbound)]
 
 
 def _is_template(source: Source) -> bool:
@@ -276,7 +272,9 @@ def _undefined(source: Source) -> Iterator[tuple[ast.Name, bool]]:
     """
     from pyflakes.messages import UndefinedLocal, UndefinedName
 
-    names = {(node.lineno, node.col_offset): node for node in flakes.nodes(source) if isinstance(node, ast.Name)}
+    names = {
+        (node.lineno, node.col_offset): node for node in flakes.nodes(source) if isinstance(node, ast.Name)
+    }
     for message in flakes.messages(source):
         if isinstance(message, (UndefinedName, UndefinedLocal)) and (message.lineno, message.col) in names:
             yield names[message.lineno, message.col], isinstance(message, UndefinedLocal)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours
-from ta_lint.core.reading import Stamp, read_with_stamp
+from ta_lint.core.reading import Stamp, read_with_stamp, stamp_of
 from ta_lint.project.layout import PACKAGE, Layout
 from ta_lint.project.trail import Importers, Surface
 
@@ -53,6 +53,8 @@ class Around:
         self._statements: dict[str, list[tuple[str, list[str]]]] = {}
         self._links: dict[str, str] = {}
         self._tops: dict[str, frozenset[str]] = {}
+        self._resolved: dict[str, list[tuple[str, list[str]]]] = {}
+        """The import statements that answers are taken from: those on disk, or of an unsaved text."""
         self._ours: dict[str, bool] = {}
         self._attributes: dict[str, frozenset[str]] = {}
         self._matched: dict[tuple[str, str, bytes], bool] = {}
@@ -81,6 +83,33 @@ class Around:
             )
             self._links[path] = digest_of(repr(seen).encode("utf-8", "surrogatepass"))
         return text
+
+    def unchanged(self) -> set[str]:
+        """The files that are on disk as they were read; those whose stamp does not tell are read again."""
+        found: set[str] = set()
+        for path, content in self.contents.items():
+            if content.stamp is None or content.stamp != stamp_of(path):
+                now = content_of(path)
+                if now.digest != content.digest:
+                    continue
+                self.contents[path] = now
+            found.add(path)
+        return found - self.changing
+
+    def is_of_disk(self) -> bool:
+        """Whether what was found out about imports is about the files on disk, and not about an unsaved text."""
+        return all(
+            self.links(path) and written == self._statements[path] for path, written in self._resolved.items()
+        )
+
+    def take(self, other: "Around", paths: AbstractSet[str]) -> None:
+        """Take over what another one knows of files each by itself."""
+        for name in ("contents", "_statements", "_links", "_tops", "_ours", "_attributes"):
+            known = vars(other)[name]
+            vars(self)[name].update({path: known[path] for path in paths & known.keys()})
+        self._matched.update({key: value for key, value in other._matched.items() if key[0] in paths})
+        for words, answers in other._answers.items():
+            self._answers[words] = {path: answers[path] for path in paths & answers.keys()}
 
     def note(self, path: str, content: "Content") -> None:
         """Note the content with which a file was read."""
@@ -121,6 +150,11 @@ class Around:
 
     def files(self, path: str, data: bytes) -> list[str]:
         """The files that define what one with these bytes imports, and those nearby that import it; none that many import."""
+        is_known = path in self._resolved and path.endswith(".py")
+        if is_known and self._resolved[path] != list(_statements(_lines(data))):  # an editor has another text
+            self.trail.clear()
+            self._resolved.clear()
+            self._importing.cache_clear()
         return self.trail.remembered(("files", path), lambda: self._files(path, data))
 
     def _files(self, path: str, data: bytes) -> list[str]:
@@ -262,7 +296,9 @@ class Around:
         found: dict[str, Names] = {}
         if data is None:
             self.links(path)
-        for package, written in self._statements[path] if data is None else _statements(_lines(data)):
+        statements = self._statements[path] if data is None else list(_statements(_lines(data)))
+        self._resolved[path] = statements
+        for package, written in statements:
             for module, names in self._modules(path, package, written):
                 found[module] = _both(names, found.get(module, frozenset()))
         return found
@@ -328,6 +364,15 @@ def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
     for match in _IMPORT.finditer(data):
         for item in match[1].decode("utf-8", "replace").split(","):
             yield item.split(" as ")[0].strip(), []
+
+
+def content_of(path: str) -> "Content":
+    """What a file on disk holds now."""
+    try:
+        data, stamp = read_with_stamp(path)
+    except Unreadable:
+        return Content("", None)
+    return Content(digest_of(data), stamp)
 
 
 def digest_of(data: bytes) -> str:

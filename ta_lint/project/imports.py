@@ -94,6 +94,25 @@ class Imports:
             self._trail.clear()
             self._answers.clear()
 
+    def is_of_disk(self) -> bool:
+        """Whether what was found out about exports is about the files on disk; if so, texts that were given are forgotten."""
+        given = [path for path in self._given if path in self._exports and not self._is_on_disk(path)]
+        if any(self._exports[path] != self._exports_on_disk(path) for path in given):
+            return False
+        self._given.clear()
+        self._texts.clear()
+        return True
+
+    def _is_on_disk(self, path: str) -> bool:
+        content = self._around.contents.get(path)
+        return content is not None and content.digest == self._given[path].hex()
+
+    def take(self, other: "Imports", paths: AbstractSet[str]) -> None:
+        """Take over what another one knows of the exports of files on disk."""
+        known = paths & other._exports.keys()
+        on_disk = (path for path in known if path not in other._given or other._is_on_disk(path))
+        self._exports.update({path: other._exports[path] for path in on_disk})
+
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
         self._linted = path
@@ -119,10 +138,11 @@ class Imports:
         self._trail.add(Surface(path))
         if path not in self._exports:
             text = self._texts.pop(path, None)
-            if text is None:
-                text = self._around.bytes_of(path).decode("utf-8", "replace")
-            self._exports[path] = exports(text) if len(text) <= _LARGEST else None
+            self._exports[path] = _exports(text) if text is not None else self._exports_on_disk(path)
         return self._exports[path]
+
+    def _exports_on_disk(self, path: str) -> Exports | None:
+        return _exports(self._around.bytes_of(path).decode("utf-8", "replace"))
 
     def surface(self, path: str, words: Callable[[bytes], frozenset[Any]]) -> str:
         """A digest of all that other files may see of a file but its text; `words` as for `Around.said`."""
@@ -392,6 +412,10 @@ class Imports:
         rest = module.lstrip(".")
         first = module[: len(module) - len(rest)] or rest.partition(".")[0]
         return self._layout.module(importer, first) is not None
+
+
+def _exports(text: str) -> Exports | None:
+    return exports(text) if len(text) <= _LARGEST else None
 
 
 def _sorted(bound: Exports | None) -> tuple[object, ...]:

@@ -269,7 +269,10 @@ class Tree:
         """The nodes of a type at or below `node` that begin after another node of the file, in source order, as they are asked for."""
         tree = self._tree_of(node)
         numbers = tree._of_type.get(kind, [])
-        first, last = max(tree.number[id(node)] - 1, tree.number[id(after)]), tree._last[tree.number[id(node)]]
+        first, last = (
+            max(tree.number[id(node)] - 1, tree.number[id(after)]),
+            tree._last[tree.number[id(node)]],
+        )
         for place in range(bisect_right(numbers, first), bisect_right(numbers, last)):
             yield tree.nodes[numbers[place]]
 
