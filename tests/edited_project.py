@@ -283,7 +283,7 @@ class Project:
     def looked_at(self, name: str, text: bytes) -> str:
         """What an editor shows of a file with an unsaved text."""
         renew()
-        config = Configs(Options(isolated=True), self.folder).root_config
+        config = Configs(Options(select=["ALL"], isolated=True), self.folder).root_config
         findings = lint(File(self.folder / name, name, config, given=text), text)
         return "\n".join(map(repr, findings))
 

@@ -96,11 +96,17 @@ class Around:
             found.add(path)
         return found - self.changing
 
-    def is_of_disk(self) -> bool:
-        """Whether what was found out about imports is about the files on disk, and not about an unsaved text."""
-        return all(
-            self.links(path) and written == self._statements[path] for path, written in self._resolved.items()
-        )
+    def forget_unsaved(self) -> None:
+        """Take the import statements on disk again for those of texts that were given."""
+        for path, written in list(self._resolved.items()):
+            if self.links(path) and written != self._statements[path]:
+                self._forget_answers()
+                return
+
+    def _forget_answers(self) -> None:
+        self.trail.clear()
+        self._resolved.clear()
+        self._importing.cache_clear()
 
     def take(self, other: "Around", paths: AbstractSet[str]) -> None:
         """Take over what another one knows of files each by itself."""
@@ -152,9 +158,7 @@ class Around:
         """The files that define what one with these bytes imports, and those nearby that import it; none that many import."""
         is_known = path in self._resolved and path.endswith(".py")
         if is_known and self._resolved[path] != list(_statements(_lines(data))):  # an editor has another text
-            self.trail.clear()
-            self._resolved.clear()
-            self._importing.cache_clear()
+            self._forget_answers()
         return self.trail.remembered(("files", path), lambda: self._files(path, data))
 
     def _files(self, path: str, data: bytes) -> list[str]:

@@ -20,6 +20,8 @@ T = TypeVar("T")
 _REEXPORTS_DEEP = 8
 _MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nobody sees all of its users
 _LARGEST = 1 << 20  # characters of a file
+# The first words of the questions whose answers depend on what files export.
+_OF_EXPORTS = frozenset({"ancestors", "giving", "importers", "ours", "star", "starred", "target"})
 _UNSEEN = "?"  # the name of a base class that is not found
 
 
@@ -91,17 +93,22 @@ class Imports:
         known = self._exports.pop(path, None)
         self._given[path], self._texts[path] = digest, text
         if known is not None and known != self.exports(path):
-            self._trail.clear()
-            self._answers.clear()
+            self._forget_answers()
 
-    def is_of_disk(self) -> bool:
-        """Whether what was found out about exports is about the files on disk; if so, texts that were given are forgotten."""
-        given = [path for path in self._given if path in self._exports and not self._is_on_disk(path)]
-        if any(self._exports[path] != self._exports_on_disk(path) for path in given):
-            return False
+    def _forget_answers(self) -> None:
+        self._trail.forget(_OF_EXPORTS)
+        self._answers.clear()
+        self._surfaces.clear()
+
+    def forget_unsaved(self) -> None:
+        """Take the texts on disk again for those that were given."""
+        for path in [path for path in self._given if path in self._exports and not self._is_on_disk(path)]:
+            on_disk = self._exports_on_disk(path)
+            if self._exports[path] != on_disk:
+                self._exports[path] = on_disk
+                self._forget_answers()
         self._given.clear()
         self._texts.clear()
-        return True
 
     def _is_on_disk(self, path: str) -> bool:
         content = self._around.contents.get(path)

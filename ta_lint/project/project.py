@@ -29,8 +29,10 @@ class Project:
     def renewed(self) -> "Project":
         """This project if nothing has changed on disk, or else a new one that knows the files that are as they were."""
         unchanged = self.around.unchanged()
-        is_same = len(unchanged) == len(self.around.contents) and self.layout.is_unchanged()
-        if is_same and self.around.is_of_disk() and self._has_imports_of_disk():
+        if len(unchanged) == len(self.around.contents) and self.layout.is_unchanged():
+            self.around.forget_unsaved()
+            if "imports" in vars(self):
+                self.imports.forget_unsaved()
             self.told.clear()
             self._reaches.clear()
             self.looks += 1
@@ -40,9 +42,6 @@ class Project:
         if "imports" in vars(self):
             project.imports.take(self.imports, unchanged)
         return project
-
-    def _has_imports_of_disk(self) -> bool:
-        return "imports" not in vars(self) or self.imports.is_of_disk()
 
     def judged(self, findings: "list[Finding]", path: str) -> "list[Finding]":
         """The findings of a file with the severity that they have in the project as it is: a note where nothing runs the code."""
