@@ -55,7 +55,7 @@ def _checker_of_many_cases() -> "type[Checker]":
             around = self.getCommonAncestor(lnode, rnode, self.root)
             if not isinstance(around, ast.Match):
                 return bool(super().differentForks(lnode, rnode))
-            cases = vars(self).setdefault("cases", {})
+            cases = self.__dict__.setdefault("cases", {})
             if around not in cases:
                 cases[around] = {node: case for case in around.cases for node in ast.walk(case)}
             return cases[around].get(lnode) is not cases[around].get(rnode)
