@@ -82,8 +82,8 @@ def _in_circles(module: FileFacts, reported: set[Node]) -> Iterator[Suspicion]:
         if not steps or _is_out_of_sight(module, region, events):
             continue
         by_subject: dict[str, list[LoopEvent]] = {}
-        for step in steps:
-            by_subject.setdefault(_subject(module, step), []).append(step)
+        for one in steps:
+            by_subject.setdefault(_subject(module, one), []).append(one)
         for own in by_subject.values():
             clear = _starves(module, paths, own) or _clears_each_time(module, region, paths, own)
             if clear is None or clear.place in reported or clear.call in reported:
