@@ -97,6 +97,7 @@ class Auditor:
             baseline=baseline_file,
             compiled=compiled,
             live=False,
+            asks=True,
             record=record,
             snapshots=snapshots,
             invariants=invariants,
