@@ -612,9 +612,7 @@ class Session:
             return []
         said = list(self._asked("trial", step))
         shown = {
-            (rule, one.identity): one
-            for rule, one in said
-            if isinstance(one, Suspicion) and rule != "TA000"
+            (rule, one.identity): one for rule, one in said if isinstance(one, Suspicion) and rule != "TA000"
         }
         known = self._on_trial
         self._on_trial = shown if known is None else {key: known[key] for key in known if key in shown}

@@ -56,7 +56,11 @@ def check_trial(step: Step) -> Iterator[Suspicion]:
         for update in step.updates
     }
     for gradients in step.gradients:
-        if not gradients.total or gradients.sharded or any(opened.get(id(tensor), True) for tensor in gradients.tensors):
+        if (
+            not gradients.total
+            or gradients.sharded
+            or any(opened.get(id(tensor), True) for tensor in gradients.tensors)
+        ):
             continue
         zero = [
             parameter
@@ -67,7 +71,9 @@ def check_trial(step: Step) -> Iterator[Suspicion]:
         ]
         if zero:
             last = zero[-1]  # the one nearest to the loss
-            message = f"`{last.name}` has a gradient of zero in this trial: look for a factor of 0 or a dead layer"
+            message = (
+                f"`{last.name}` has a gradient of zero in this trial: look for a factor of 0 or a dead layer"
+            )
             yield Suspicion(last.place, message, {"parameters without another": len(zero)}, last.name)
 
 

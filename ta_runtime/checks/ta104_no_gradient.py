@@ -25,6 +25,8 @@ def check_trial(step: Step) -> Iterator[Suspicion]:
     """Of a step after a backward pass: one without only allocates the state."""
     for gradients in step.gradients:
         if gradients.backwards and gradients.present and not any(gradients.present):
-            message = "no parameter of this optimizer got a gradient: give it those of the model that the loss uses"
+            message = (
+                "no parameter of this optimizer got a gradient: give it those of the model that the loss uses"
+            )
             evidence = {"parameters": len(gradients.tensors), "backward passes": gradients.backwards}
             yield Suspicion(gradients.place, message, evidence)

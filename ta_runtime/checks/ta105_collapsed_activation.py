@@ -38,7 +38,9 @@ def check_trial(step: Step) -> Iterator[Suspicion]:
                     break
                 layer = call.layer
                 message = f"all units of {layer} are zero in this trial, so it passes no gradient: check the layer before it"
-                yield Suspicion(layer.place, message, {"units": call.units or 0, "rows": call.rows or 0}, layer.name)
+                yield Suspicion(
+                    layer.place, message, {"units": call.units or 0, "rows": call.rows or 0}, layer.name
+                )
 
 
 def _is_empty(forward: Forward) -> bool:
