@@ -322,6 +322,17 @@ def test_code_of_the_run_that_raises_when_it_is_asked_is_no_fault_of_ours() -> N
     assert any("code of the run raised `RuntimeError`" in what for what in watching.hidden)
 
 
+def test_a_model_that_does_not_tell_its_parameters_is_recorded_all_the_same(tmp_path: Path) -> None:
+    """D13: the recording ended, with the exit status 2."""
+    own = "class Net(nn.Linear):\n    def named_parameters(self, *a, **k): raise RuntimeError('named')\n"
+    script = _TRAINS.replace("model = nn.Linear(8, 3)", f"{own}model = Net(8, 3)")
+    script = script.replace("model.parameters()", "[model.weight, model.bias]")
+    ran = run(script, tmp_path, "--every", "1", "--record", "rec", "--snapshots", "first 3")
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert "no more" not in ran.stderr
+    assert "not complete" not in ran.stderr
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
 def test_nested_tensors_are_looked_at_without_a_fault(layout: torch.layout) -> None:
