@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ta_runtime import faults
 from ta_runtime.audit.session import Session
@@ -396,3 +398,43 @@ def test_a_step_costs_the_same_among_many_optimizers(options: dict[str, Any]) ->
     """D11: with 400, each backward pass looked at all, and each step of them went through all parameters."""
     few, many = (calls(count, **options) for count in (8, 128))
     assert many < 1.3 * few
+
+
+# -- modes and subclasses of the user's ---------------------------------------------------------------------------
+
+
+def seen_by_modes(*, watched: bool) -> list[str]:
+    """What a dispatch mode and a function mode are told of a training, and a subclass of the operators on its tensors."""
+    seen: list[str] = []
+
+    class Dispatched(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    class Called(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(resolve_name(function)))
+            return function(*args, **(kwargs or {}))
+
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(resolve_name(function)))
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    with session() if watched else nullcontext():
+        training = Training()
+        training.step()
+        with Dispatched(), Called():
+            training.steps(3)
+        own = torch.ones(2).as_subclass(Own)
+        own *= 2
+        own += own * 3
+        (own.sqrt() ** 2).softmax(0)
+    return seen
+
+
+def test_modes_and_subclasses_of_the_user_see_none_of_our_calls() -> None:
+    """D16."""
+    assert seen_by_modes(watched=True) == seen_by_modes(watched=False)

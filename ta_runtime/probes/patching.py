@@ -441,6 +441,10 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
+_TOLD = {"__iadd__": "add_", "__imul__": "mul_", "__mul__": "mul"}
+"""The methods by whose names torch tells subclasses and modes of operators."""
+
+
 def _as_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of `Tensor` that is called as a subclass or mode wants it.
 
@@ -449,10 +453,11 @@ def _as_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     call = from_its_line(method)
+    told = original(getattr(Tensor, _TOLD.get(method.__name__, ""), method))
 
     def run(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs):
-            return handle_torch_function(method, (*args, *kwargs.values()), *args, **kwargs)
+            return handle_torch_function(told, (*args, *kwargs.values()), *args, **kwargs)
         return call(*args, **kwargs)
 
     return wraps(method)(_passed_over(run))
