@@ -23,7 +23,7 @@ PASSED_OVER = " (as importlib._bootstrap)"
 """Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
 the frames of which the file has both words in its name, as those of an import."""
 
-_OWN = str(Path(__file__).parent)
+_OWN = str(Path(__file__).parent) + os.sep
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _BETWEEN = {
     opcode.opmap[name]
@@ -123,6 +123,23 @@ def _handles_signal(frame: FrameType, outer: FrameType) -> bool:
 def _is_users_class(kind: type[BaseException]) -> bool:
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return isinstance(file, str) and not is_library(file)
+
+
+def is_ours(code: CodeType) -> bool:
+    """Whether code is this package's own, or stands in for that of torch."""
+    return code.co_filename.startswith(_OWN) or code.co_filename.endswith(PASSED_OVER)
+
+
+def without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames that are ours."""
+    frames = []
+    while trace is not None:
+        if not is_ours(trace.tb_frame.f_code):
+            frames.append(trace)
+        trace = trace.tb_next
+    for one in reversed(frames):
+        trace = TracebackType(trace, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return trace
 
 
 def keep(error: BaseException) -> None:

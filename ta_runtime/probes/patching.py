@@ -22,6 +22,7 @@ from torch.overrides import get_overridable_functions, handle_torch_function, ha
 
 from ta_runtime.probes.places import as_from, caller, is_library, passed_over
 from ta_runtime.probes.threads import elsewhere, is_watched
+from ta_runtime.probes.work import leave_out
 
 _ABSENT = object()
 _LAYER = "_ta_runtime_layer"
@@ -124,7 +125,11 @@ class StandIn:
         raise TypeError("a function keeps its class")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._run(*args, **kwargs)
+        try:
+            return self._run(*args, **kwargs)
+        except BaseException as error:
+            leave_out(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["_original"], name)
@@ -335,8 +340,12 @@ def closing_over({names}):
     def stub(*args, **kwargs):
         if False:
             ({names})
-        from ta_runtime.probes.patching import LAYERS  # it runs with the globals of another module
-        return LAYERS[{number}].run(*args, **kwargs)
+        from ta_runtime.probes.patching import LAYERS, leave_out  # it runs with the globals of another module
+        try:
+            return LAYERS[{number}].run(*args, **kwargs)
+        except BaseException as error:
+            leave_out(error)
+            raise
     return stub
 """
 

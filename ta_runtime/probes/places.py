@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ta_runtime.faults import PASSED_OVER
 from ta_runtime.faults import is_library as is_library  # noqa: PLC0414 - places are asked for it
+from ta_runtime.probes.work import OWN_WORK
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
 
@@ -162,7 +163,12 @@ def as_from(
     What warns in C warns in the name of the innermost frame of Python: of its file and line, and once for the module.
     """
     code = _call(frame.f_code.co_filename, frame.f_lineno)
-    return eval(code, frame.f_globals, {"function": function, "args": args, "kwargs": kwargs})
+    try:
+        return eval(code, frame.f_globals, {"function": function, "args": args, "kwargs": kwargs})
+    except BaseException as error:
+        if (trace := error.__traceback__) is not None and trace.tb_next is not None and not OWN_WORK.depth:
+            error.__traceback__ = trace.tb_next.tb_next
+        raise
 
 
 @lru_cache(maxsize=4096)

@@ -7,6 +7,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
+from ta_runtime.faults import is_ours
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -46,6 +48,18 @@ def _without_modes(method: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     finally:
         for mode in modes[_count() :]:
             _push(mode)
+
+
+def leave_out(error: BaseException) -> None:
+    """Take the frames of ours out of a traceback down to the first of the run's or torch's, unless it ends in our own work.
+
+    A frame of ours between the run and torch does so last with an exception that passes through it: a bare `raise` puts it
+    into the traceback no more.
+    """
+    trace = error.__traceback__
+    while trace is not None and not OWN_WORK.depth and is_ours(trace.tb_frame.f_code):
+        trace = trace.tb_next
+    error.__traceback__ = trace
 
 
 def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:
