@@ -48,7 +48,7 @@ def _library_roots() -> tuple[str, ...]:
     roots = [
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
-        _OWN,
+        str(Path(__file__).parent),
         str(Path(errors.__file__).parents[1]),
     ]
     if torch is not None and torch.origin is not None:
