@@ -298,6 +298,18 @@ def test_the_exit_status_and_the_output_are_those_of_the_script(ends: str, tmp_p
     assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs limits")
+def test_a_report_that_cannot_be_written_is_said_so_and_leaves_the_exit_status(tmp_path: Path) -> None:
+    """D13: it was 2, and the last line said where the report was."""
+    script = f"{_TRAINS}import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 40))\n"
+    watched = run(script, tmp_path, "--output", "report.json", "--record", "run")
+    assert watched.returncode == 0
+    assert "cannot write" in watched.stderr
+    assert "cannot record the run in run" in watched.stderr
+    assert "The report is in" not in watched.stderr
+    assert run(script, tmp_path, "--output", "report.json", "--fail-level", "error").returncode == 2
+
+
 def test_code_of_the_run_that_raises_when_it_is_asked_is_no_fault_of_ours() -> None:
     """D13."""
 
