@@ -23,6 +23,9 @@ PASSED_OVER = " (as importlib._bootstrap)"
 """Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
 the frames of which the file has both words in its name, as those of an import."""
 
+CALLED_FOR = "<called for a line>"
+"""The qualified name of code that makes a call for a line of the run's, of whose file and line it is."""
+
 _OWN = str(Path(__file__).parent) + os.sep
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _BETWEEN = {
@@ -127,7 +130,8 @@ def _is_users_class(kind: type[BaseException]) -> bool:
 
 def is_ours(code: CodeType) -> bool:
     """Whether code is this package's own, or stands in for that of torch."""
-    return code.co_filename.startswith(_OWN) or code.co_filename.endswith(PASSED_OVER)
+    name = code.co_filename
+    return name.startswith(_OWN) or name.endswith(PASSED_OVER) or code.co_qualname == CALLED_FOR
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:

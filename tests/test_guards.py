@@ -450,3 +450,48 @@ def seen_by_modes(*, watched: bool) -> list[str]:
 def test_modes_and_subclasses_of_the_user_see_none_of_our_calls() -> None:
     """D16."""
     assert seen_by_modes(watched=True) == seen_by_modes(watched=False)
+
+
+def told_to_tracers(*, watched: bool) -> list[object]:
+    """What `sys.setprofile` and `sys.settrace` tell of this file and of the functions that it calls, and who gets it."""
+    told: list[object] = []
+
+    def profiler(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code.co_filename == __file__:
+            told.append((event, frame.f_code.co_name, frame.f_lineno, getattr(argument, "__name__", None)))
+
+    class Tracer:
+        def __call__(self, frame: FrameType, event: str, argument: object) -> object:
+            told.append((event, frame.f_code.co_name, frame.f_lineno))
+            return self if frame.f_code.co_filename == __file__ else None
+
+    tracer = Tracer()
+
+    def train() -> None:
+        for _ in range(3):
+            training.step()
+            (torch.exp(torch.ones(3)) * 2).sqrt()
+
+    training = Training()
+    with session() if watched else nullcontext():
+        train()
+        sys.setprofile(profiler)
+        train()
+        told.append(sys.getprofile() is profiler)
+        sys.setprofile(None)
+    before = len(told)
+    sys.settrace(tracer)
+    with session() if watched else nullcontext():
+        del told[before:]
+        told.append(sys.gettrace() is tracer)
+        training.optimizer.zero_grad()
+        after = len(told)
+    del told[after:]
+    told.append(sys.gettrace() is tracer)
+    sys.settrace(None)
+    return told
+
+
+def test_trace_and_profile_functions_of_the_user_are_told_nothing_of_ours() -> None:
+    """D16."""
+    assert told_to_tracers(watched=True) == told_to_tracers(watched=False)

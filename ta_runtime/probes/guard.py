@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ta_runtime.faults import keep
-from ta_runtime.probes import threads
+from ta_runtime.probes import threads, tracers
 from ta_runtime.probes.compile import captured, traced
 from ta_runtime.probes.registers import Register
 from ta_runtime.probes.work import apart
@@ -41,8 +41,10 @@ class FaultBarrier:
     def on(self, on: bool) -> None:
         if on and not self._on:
             threads.begin()
+            tracers.begin()
         elif self._on and not on:
             threads.end()
+            tracers.end()
         self._on = on
 
     @property
