@@ -356,8 +356,9 @@ def test_a_script_that_is_interrupted_ends_by_the_signal(tmp_path: Path) -> None
     """D16: with 130, which a shell cannot tell from a script that exits so."""
     script = f"{_TRAINS}import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
     plain, watched = (run(script, tmp_path, watched=each) for each in (False, True))
-    assert plain.returncode == watched.returncode == -signal.SIGINT
-    assert watched.stderr.count("KeyboardInterrupt") == 1
+    enabled = run(f"import ta_runtime\nta_runtime.enable()\n{script}", tmp_path, watched=False)
+    assert plain.returncode == watched.returncode == enabled.returncode == -signal.SIGINT
+    assert watched.stderr.count("KeyboardInterrupt") == enabled.stderr.count("KeyboardInterrupt") == 1
 
 
 def test_no_frame_of_ours_stands_in_the_traceback_of_the_script(tmp_path: Path) -> None:
