@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
+_SAID = re.compile(r'"""(?s:.*?)"""|#.*')
 LARGEST = 1 << 20
 """Bytes of a file; a larger one is data."""
 
@@ -29,6 +31,10 @@ class Program:
         self._modules: dict[str, Object] = {}
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
+        self._lines: dict[str, list[bytes]] = {}
+        self._yields: dict[ast.AST, bool] = {}
+        self.trains: dict[ast.AST, bool] = {}
+        """What `machine.reach` has found."""
 
     def tree(self, path: str) -> ast.Module | None:
         """Python's tree of a file, None if it cannot be read or is no Python."""
@@ -36,9 +42,23 @@ class Program:
             try:
                 text = read(path, LARGEST + 1)
                 self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
+                self._lines[path] = text.splitlines()
             except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
+
+    def source(self, path: str, node: ast.AST) -> str:
+        """The lines of a function, without what they say to people."""
+        lines = self._lines.get(path, [])[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
+        return _SAID.sub("", b"\n".join(lines).decode("utf-8", "replace"))
+
+    def yields(self, path: str, node: ast.AST) -> bool:
+        """Whether a function is a generator: whether it has a `yield` of its own."""
+        found = self._yields.get(node)
+        if found is None:
+            may = path not in self._lines or "yield" in self.source(path, node)
+            found = self._yields[node] = may and any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node))
+        return found
 
     def module(self, machine: Machine, path: str, name: str) -> Object:
         """A module of the project, whose top level has run."""
@@ -127,6 +147,17 @@ class Program:
         for part in rest:
             path = None if path is None or path.endswith(".py") else self._layout.inside(path, part)
         return path
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a function, but for those of functions in it."""
+    body = getattr(function, "body", [])
+    pending = list(body) if isinstance(body, list) else [body]
+    while pending:
+        part = pending.pop()
+        yield part
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending.extend(ast.iter_child_nodes(part))
 
 
 def layout_of(path: str) -> Layout:

@@ -1,9 +1,6 @@
 """Calls: of functions of the program, of classes, of what stubs describe, and of what is out of sight."""
 
 import ast
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
@@ -125,6 +122,9 @@ def make(
     loose: bool = False,
 ) -> Value:
     """An instance of a class."""
+    start = cls.find("__init__")
+    if machine.outline and cls.node is not None and isinstance(start, Function) and start.node in machine.called:
+        return outlined(machine, cls, node)
     creator = cls.find("__new__")
     if isinstance(creator, Native):
         made = creator.run(Call(machine, node, [cls, *args], kwargs, loose))
@@ -133,12 +133,18 @@ def make(
     else:
         made = Object(cls, machine.place(node))
     if isinstance(made, Object) and made.cls.is_a(cls):
-        start = cls.find("__init__")
         if start is not None:
             call(machine, start, [made, *args], kwargs, node, loose=loose)
         elif cls.out_of_sight:
             hand_over(machine, [*args, *kwargs.values()], cls.name, node)
     return made
+
+
+def outlined(machine: Machine, cls: Class, node: ast.AST) -> Object:
+    """An instance of a class of which another has been made before: nobody looks into it."""
+    creator = cls.find("__outline__")
+    made = creator.run(Call(machine, node, [cls])) if isinstance(creator, Native) else None
+    return made if isinstance(made, Object) else Object(cls, machine.place(node))
 
 
 def _of_the_program(
@@ -149,6 +155,8 @@ def _of_the_program(
     node: ast.AST,
     loose: bool,
 ) -> Value:
+    if machine.outline and function.node in machine.called and not function.frame.file.endswith(STUB):
+        return Unknown(f"{function.name} has run before")
     machine.called.add(function.node)
     running = [frame.function for frame in machine.frames if frame.function is not None]
     if len(running) > MOST_DEEP:
@@ -159,7 +167,7 @@ def _of_the_program(
     bind(frame, function, args, kwargs, loose)
     if frame.file.endswith(STUB):
         frame.site = machine.place(node)
-    if _yields(function.node):
+    if machine.program.yields(frame.file, function.node):
         return Stream(
             library.STREAM,
             lambda consumer: _generate(machine, frame, function, consumer),
@@ -249,22 +257,6 @@ def bind(frame: Frame, function: Function, args: list[Value], kwargs: dict[str, 
         if loose:
             table.fields[REST] = Unknown("further arguments")
         frame.names[parameters.kwarg.arg] = table
-
-
-@lru_cache(4096)
-def _yields(node: ast.AST) -> bool:
-    """Whether a function is a generator: whether it has a `yield` of its own."""
-    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node))
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    body: Any = getattr(node, "body", [])
-    pending = list(body) if isinstance(body, list) else [body]
-    while pending:
-        part = pending.pop()
-        yield part
-        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            pending.extend(ast.iter_child_nodes(part))
 
 
 def attempt(machine: Machine, function: Value, args: list[Value], node: ast.AST) -> Value:

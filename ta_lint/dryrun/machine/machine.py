@@ -45,6 +45,8 @@ class Machine:
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
+        self.outline = False
+        """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
 
