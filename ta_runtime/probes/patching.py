@@ -176,7 +176,7 @@ class _Binding(StandIn):
         return self if instance is None else MethodType(self, instance)
 
 
-def original(function: object) -> object:
+def original(function: object) -> Any:
     """What a stand-in stands for, and anything else as it is."""
     return function._original if type(function) in (StandIn, _Binding) else function  # type: ignore[attr-defined]
 
