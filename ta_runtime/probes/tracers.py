@@ -10,6 +10,7 @@ from types import FrameType, FunctionType, MethodType
 from typing import Any
 
 import torch
+from torch import _jit_internal
 
 from ta_runtime.faults import is_ours
 from ta_runtime.probes.patching import Call, End, watching
@@ -20,7 +21,7 @@ from ta_runtime.probes.work import OWN_WORK
 
 _ASKED = {
     function.__code__
-    for function in (torch.compiler.is_compiling, torch.jit.is_scripting, torch.cuda.is_initialized)
+    for function in (torch.compiler.is_compiling, _jit_internal.is_scripting, torch.cuda.is_initialized)
 }
 """What ours asks of torch to see whether it may work."""
 
@@ -87,7 +88,7 @@ class _Filtered:
 def _filtered(function: Any) -> Any:
     """One in C is called in another way than by Python."""
     is_python = isinstance(function, FunctionType | MethodType)
-    is_python = is_python or isinstance(type(function).__call__, FunctionType)  # type: ignore[operator]
+    is_python = is_python or isinstance(type(function).__call__, FunctionType)
     return _Filtered(function) if is_python and not isinstance(function, _Filtered) else function
 
 
