@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Bootstrap:
 def begin(path: str) -> None:
     """Make the call now if the process has torch, else when it loads it."""
     _ends.clear()  # of the parent, in a fork of it
-    waiting.begin(path)
+    waiting.begin(partial(call, path))
 
 
 def call(path: str) -> None:

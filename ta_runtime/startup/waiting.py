@@ -3,21 +3,13 @@
 import sys
 
 
-def begin(path):  # type: ignore[no-untyped-def] # `typing` takes a hundredth of a second
-    """Make the call that a file holds now if the process has torch, else when it loads it."""
+def begin(call):  # type: ignore[no-untyped-def] # `typing` takes a hundredth of a second
+    """Call a function now if the process has torch, else when it loads it."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not hasattr(finder, "ta_runtime_waits")]
     if "torch" in sys.modules:
-        _call(path)
+        call()
     else:
-        sys.meta_path.insert(0, _Waiting(path))
-
-
-def _call(path):  # type: ignore[no-untyped-def]
-    try:
-        from ta_runtime import startup
-    except ImportError:  # another Python, which lacks it
-        return
-    startup.call(path)
+        sys.meta_path.insert(0, _Waiting(call))
 
 
 class _Waiting:
@@ -25,8 +17,8 @@ class _Waiting:
 
     ta_runtime_waits = True
 
-    def __init__(self, path):  # type: ignore[no-untyped-def]
-        self.path = path
+    def __init__(self, call):  # type: ignore[no-untyped-def]
+        self.call = call
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if name != "torch":
@@ -49,4 +41,4 @@ class _Executing:
         self._loader.exec_module(module)
         if self._waiting in sys.meta_path:
             sys.meta_path.remove(self._waiting)
-            _call(self._waiting.path)
+            self._waiting.call()
