@@ -1,7 +1,8 @@
 """The machine: one program, its state, and what happens while it runs."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ta_lint.dryrun.flow import Flow
@@ -42,9 +43,16 @@ class Machine:
         self.doubt = 0
         """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
         self.steps = 0
+        """Statements and calls so far."""
+        self.limit = MOST_STEPS
+        """The step at which what runs now is cut off."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
+        self.heavy: set[ast.AST] = set()
+        """The decorators that have taken too many steps."""
+        self.checking = False
+        """Whether this is for type checkers alone, `if TYPE_CHECKING`: what is imported here need not run."""
         self.outline = False
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
@@ -77,8 +85,24 @@ class Machine:
             Exhausted: there were too many.
         """
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > self.limit:
             raise Exhausted
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it."""
+        depth, steps = len(self.frames), self.steps
+        now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking
+        self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + MOST_STEPS, State()
+        self.outline = self.checking = False
+        try:
+            yield
+        except (Raised, Exhausted):
+            pass
+        finally:
+            del self.frames[depth:]
+            self.passes, self.doubt, self.limit, self.state, self.outline, self.checking = now
+            self.limit += self.steps - steps
 
     # -- paths -----------------------------------------------------------------------------------------
 
