@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.commands import Commands, auditing
-from ta_runtime.commands.program import without_ours
+from ta_runtime.faults import without_ours
 
 if TYPE_CHECKING:
     import torch
