@@ -177,8 +177,8 @@ def watch(log: Log) -> None:
         names = [(one._parameters, key, log.name(value)) for one in module.modules() for key, value in one._parameters.items() if value is not None]  # fmt: skip
         result = apply(module, *args, **kwargs)
         for owner, key, name in names:
-            log.born.setdefault(id(owner[key]), name)
-            log.kept.append(owner[key])
+            log.born.setdefault(id(owner.get(key)), name)
+            log.kept.append(owner.get(key))
         return result
 
     setattr(nn.Module, "_apply", moved)  # noqa: B010 - likewise

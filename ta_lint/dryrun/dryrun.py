@@ -88,5 +88,8 @@ def of_project(root: str) -> Machine:
 def dry_run(path: str) -> Machine:
     """Run a script, and then each of its functions and methods that nobody calls, on guessed arguments."""
     machine = Machine(Program(layout_of(path)))
-    run_script(machine, path)
+    try:
+        run_script(machine, path)
+    finally:
+        machine.give_back()
     return machine

@@ -25,54 +25,68 @@ def last(events: list[Event], action: str) -> Event:
 
 REACHES = {
     "a branch that is taken perhaps": (
-        "a, b = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)\n"
-        "loss = a(torch.ones(1, 2)).sum()\n"
-        "if input():\n    loss = loss + b(torch.ones(1, 2)).sum()\n",
+        (
+            "a, b = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)\n"
+            "loss = a(torch.ones(1, 2)).sum()\n"
+            "if input():\n    loss = loss + b(torch.ones(1, 2)).sum()\n"
+        ),
         (1, 1),
     ),
     "a parameter that is frozen by its attribute": (
-        "model = nn.Linear(2, 2)\n"
-        "for p in model.parameters():\n    p.requires_grad = False\n"
-        "model.bias.requires_grad = True\n"
-        "loss = model(torch.ones(1, 2)).sum()\n",
+        (
+            "model = nn.Linear(2, 2)\n"
+            "for p in model.parameters():\n    p.requires_grad = False\n"
+            "model.bias.requires_grad = True\n"
+            "loss = model(torch.ones(1, 2)).sum()\n"
+        ),
         (1, 0),
     ),
     "layers that a generator makes": (
-        "layers = nn.ModuleList(nn.Linear(2, 2, bias=False) for _ in range(40))\n"
-        "x = torch.ones(1, 2)\n"
-        "for layer in layers:\n    x = layer(x)\n"
-        "loss = x.sum()\n",
+        (
+            "layers = nn.ModuleList(nn.Linear(2, 2, bias=False) for _ in range(40))\n"
+            "x = torch.ones(1, 2)\n"
+            "for layer in layers:\n    x = layer(x)\n"
+            "loss = x.sum()\n"
+        ),
         (2, 0),
     ),
     "few layers that a loop names": (
-        "class Net(nn.Module):\n"
-        "    def __init__(self):\n"
-        "        super().__init__()\n"
-        "        for i in range(6):\n"
-        "            setattr(self, f'fc{i}', nn.Linear(2, 2, bias=False))\n"
-        "    def forward(self, x):\n"
-        "        for i in range(6):\n"
-        "            x = getattr(self, f'fc{i}')(x)\n"
-        "        return x\n"
-        "loss = Net()(torch.ones(1, 2)).sum()\n",
+        (
+            "class Net(nn.Module):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            "        for i in range(6):\n"
+            "            setattr(self, f'fc{i}', nn.Linear(2, 2, bias=False))\n"
+            "    def forward(self, x):\n"
+            "        for i in range(6):\n"
+            "            x = getattr(self, f'fc{i}')(x)\n"
+            "        return x\n"
+            "loss = Net()(torch.ones(1, 2)).sum()\n"
+        ),
         (6, 0),
     ),
     "another layer in a container": (
-        "model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(), nn.Linear(2, 2))\n"
-        "model[2] = nn.Linear(2, 2, bias=False)\n"
-        "del model[0]\n"
-        "loss = model(torch.ones(1, 2)).sum()\n",
+        (
+            "model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(), nn.Linear(2, 2))\n"
+            "model[2] = nn.Linear(2, 2, bias=False)\n"
+            "del model[0]\n"
+            "loss = model(torch.ones(1, 2)).sum()\n"
+        ),
         (1, 0),
     ),
     "packed rows": (
-        "embedding, rnn = nn.Embedding(4, 2), nn.GRU(2, 2, bias=False)\n"
-        "rows = nn.utils.rnn.pack_padded_sequence(embedding(torch.ones(3, 1).long()), torch.tensor([3]))\n"
-        "loss = rnn(rows)[1].sum()\n",
+        (
+            "embedding, rnn = nn.Embedding(4, 2), nn.GRU(2, 2, bias=False)\n"
+            "rows = nn.utils.rnn.pack_padded_sequence(embedding(torch.ones(3, 1).long()), torch.tensor([3]))\n"
+            "loss = rnn(rows)[1].sum()\n"
+        ),
         (3, 0),
     ),
     "the gradient of a gradient": (
-        "model, x = nn.Linear(2, 1), torch.ones(1, 2, requires_grad=True)\n"
-        "loss = torch.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)[0].sum()\n",
+        (
+            "model, x = nn.Linear(2, 1), torch.ones(1, 2, requires_grad=True)\n"
+            "loss = torch.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)[0].sum()\n"
+        ),
         (0, 3),
     ),
     "data from a file": (
@@ -80,27 +94,33 @@ REACHES = {
         (1, 0),
     ),
     "weights that are computed from two parameters": (
-        "model = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2, bias=False))\n"
-        "loss = model(torch.ones(1, 2)).sum()\n",
+        (
+            "model = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2, bias=False))\n"
+            "loss = model(torch.ones(1, 2)).sum()\n"
+        ),
         (2, 0),
     ),
     "a named tuple": (
-        "from collections import namedtuple\n"
-        "Step = namedtuple('Step', 'value reward')\n"
-        "model = nn.Linear(2, 2, bias=False)\n"
-        "step = Step(model(torch.ones(1, 2)), 1.0)\n"
-        "loss = (step.value * step.reward).sum()\n",
+        (
+            "from collections import namedtuple\n"
+            "Step = namedtuple('Step', 'value reward')\n"
+            "model = nn.Linear(2, 2, bias=False)\n"
+            "step = Step(model(torch.ones(1, 2)), 1.0)\n"
+            "loss = (step.value * step.reward).sum()\n"
+        ),
         (1, 0),
     ),
     "batches of an iterator that begins again": (
-        "model = nn.Linear(2, 2, bias=False)\n"
-        "loader = DataLoader(TensorDataset(torch.ones(4, 2)))\n"
-        "batches = iter(loader)\n"
-        "for _ in range(9):\n"
-        "    for _ in range(9):\n"
-        "        try:\n            (x,) = next(batches)\n"
-        "        except StopIteration:\n            batches = iter(loader)\n            (x,) = next(batches)\n"
-        "    loss = model(x).sum()\n",
+        (
+            "model = nn.Linear(2, 2, bias=False)\n"
+            "loader = DataLoader(TensorDataset(torch.ones(4, 2)))\n"
+            "batches = iter(loader)\n"
+            "for _ in range(9):\n"
+            "    for _ in range(9):\n"
+            "        try:\n            (x,) = next(batches)\n"
+            "        except StopIteration:\n            batches = iter(loader)\n            (x,) = next(batches)\n"
+            "    loss = model(x).sum()\n"
+        ),
         (1, 0),
     ),
 }

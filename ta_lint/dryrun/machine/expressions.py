@@ -13,7 +13,7 @@ from ta_lint.dryrun.machine.conditions import assume, decide, is_none
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import UNROLLED, Elements, collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import attribute, binary, boolean, item, truth
+from ta_lint.dryrun.machine.objects import attribute, binary, boolean, item, part_of, truth
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
 from ta_lint.dryrun.values import (
     NONE,
@@ -494,8 +494,8 @@ def _keywords(machine: Machine, value: Value, node: ast.AST) -> tuple[dict[str, 
     if isinstance(value, Table):
         return {key: one for key, one in value.entries() if isinstance(key, str)}, value.rest
     mapping = isinstance(value, Object) and value.cls.find("__getitem__") is not None
-    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else Unknown(
-        "further arguments"
+    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else part_of(
+        value, "further arguments"
     )
 
 

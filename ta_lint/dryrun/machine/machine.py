@@ -8,7 +8,7 @@ from typing import Any
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.state import State
-from ta_lint.dryrun.values import Place, Unknown, Value, join
+from ta_lint.dryrun.values import Class, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
@@ -57,6 +57,19 @@ class Machine:
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
+        self._borrowed: dict[tuple[int, str], tuple[Class, str, Value | None]] = {}
+
+    def borrow(self, cls: Class, name: str) -> None:
+        """The program changes a class of a library, which other programs have as well: until `give_back`."""
+        self._borrowed.setdefault((id(cls), name), (cls, name, cls.fields.get(name)))
+
+    def give_back(self) -> None:
+        """The classes of libraries are as before."""
+        for cls, name, value in self._borrowed.values():
+            cls.fields.pop(name, None)
+            if value is not None:
+                cls.fields[name] = value
+        self._borrowed.clear()
 
     # -- what happens ----------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     ]
     for target in targets:
         if isinstance(target, Class) and target.made is None:
-            continue  # all programs share the classes of libraries
+            machine.borrow(target, name)
         setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
         if isinstance(setter, Native):

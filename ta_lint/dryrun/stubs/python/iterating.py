@@ -280,3 +280,9 @@ def _starmap(made: Call) -> Value:
         return call(made.machine, function, list(items), {}, made.node, loose=rest is not None)
 
     return iteration.stream_of(made.machine, made.args[1], made.node, each)
+
+
+@stub("random.sample", "random.choices")
+def _drawn(made: Call) -> Value:
+    """Some of the items, nobody knows which."""
+    return list_of((), iteration.joined_elements(made.machine, made.argument(0, "population"), made.node))

@@ -78,12 +78,17 @@ def held(module: Object) -> Held:
     for prefix, one in modules(module):
         complete = complete and not (one.cls.out_of_sight or one.fields.get("incomplete") == TRUE)
         for name, value in one.fields.items():
+            complete = complete and not (isinstance(value, Choice) and any(map(_is_part, value.options)))
             for tensor in options(value) if isinstance(value, Value) else ():
                 if isinstance(name, str) and isinstance(tensor, Tensor) and tensor.cls is PARAMETER:
                     found.setdefault(id(tensor), (f"{prefix}.{name}" if prefix else name, tensor))
                 elif isinstance(tensor, Unknown) and tensor.type is None and name not in ("training",):
                     complete = complete and one.cls.is_a(DISTANT) is False and not _may_be_module(tensor)
     return Held(tuple(found.values()), complete)
+
+
+def _is_part(value: Value) -> bool:
+    return is_module(value) or (isinstance(value, Tensor) and value.cls is PARAMETER)
 
 
 def _may_be_module(value: Unknown) -> bool:

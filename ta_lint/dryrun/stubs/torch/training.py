@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.calling import call, perhaps
 from ta_lint.dryrun.machine.library import (
     DICT,
     FUNCTION,
@@ -138,8 +138,9 @@ def _step(made: Call) -> Value:
     closure = made.given(1, "closure")
     result: Value = NONE
     if closure is not None and closure != NONE:
-        for _ in range(2 if own.cls.name.endswith(".LBFGS") else 1):  # it searches along a line
-            result = call(made.machine, closure, [], {}, made.node)
+        result = call(made.machine, closure, [], {}, made.node)
+        if own.cls.name.endswith(".LBFGS"):  # it searches along a line, unless there is no gradient
+            perhaps(made.machine, closure, made.node)
     made.emit("step", own)
     return result
 
