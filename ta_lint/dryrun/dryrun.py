@@ -4,7 +4,17 @@ from ta_lint.dryrun.machine import assigning, conditions, definitions, expressio
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.stubs import pretrained, programs
+from ta_lint.dryrun.stubs import (
+    configuration,
+    einops,
+    plain,
+    pretrained,
+    programs,
+    progress,
+    sklearn,
+    torchmetrics,
+    torchvision,
+)
 from ta_lint.dryrun.stubs.python import (
     arguments,
     classes,
@@ -15,7 +25,21 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import autograd, data, layers, members, modules, operations, training
+from ta_lint.dryrun.stubs.torch import (
+    autograd,
+    creation,
+    data,
+    environment,
+    functional,
+    in_place,
+    layers,
+    members,
+    modes,
+    modules,
+    operations,
+    samplers,
+    training,
+)
 from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 from ta_lint.project.layout import Layout
 
@@ -29,15 +53,28 @@ _LIBRARIES = (
     introspection,
     iterating,
     standard,
+    configuration,
+    einops,
+    plain,
     pretrained,
     programs,
+    progress,
+    sklearn,
+    torchmetrics,
+    torchvision,
     autograd,
     containers_of_modules,
+    creation,
     data,
+    environment,
+    functional,
+    in_place,
     layers,
     members,
+    modes,
     modules,
     operations,
+    samplers,
     training,
 )
 """What is imported for what it registers."""

@@ -211,7 +211,8 @@ def _does(event: Event) -> str:
         group = held_by(subject)
         return f"{_class(subject)} of {_parameters(len(group.parameters), all_known=group.complete)}"
     if event.action == "backward":
-        reached = _parameters(len(detail["roots"]), all_known=not detail["open"] and not detail["perhaps"])
+        all_known = not (detail["open"] or detail["perhaps"])
+        reached = _parameters(len(detail["roots"]), all_known=all_known)
         cuts = sorted({cut.how for cut in detail["cuts"]}) if not detail["roots"] else []
         return f"gradients reach {reached}{''.join(f'; the graph was lost: {how}' for how in cuts)}"
     if event.action == "step":

@@ -37,6 +37,18 @@ class Unknown(Value):
         return f"Unknown({self.why!r})"
 
 
+DATA: Final = "data"
+"""The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of
+torch, no module and no optimizer is in it, and what is taken from it is data too."""
+
+
+def is_data(value: Value) -> bool:
+    """Whether it is certainly neither tensor, module nor optimizer, nor holds one. None is not: it may be the place of one."""
+    return (isinstance(value, Known) and value.value is not None) or (
+        isinstance(value, Unknown) and value.type is not None
+    )
+
+
 class Known(Value):
     """A constant: a number, a string, None, a slice of constants."""
 
@@ -369,9 +381,9 @@ def join(one: Value, other: Value) -> Value:
     if one is other or one == other:
         return one
     if isinstance(one, Unknown):
-        return one if not isinstance(other, Unknown) or one.type == other.type else Unknown(one.why)
+        return _unknown(one, other)
     if isinstance(other, Unknown):
-        return other
+        return _unknown(other, one)
     if isinstance(one, Known) and isinstance(other, Known) and _is_number(one) and _is_number(other):
         return Unknown(
             "it differs", type(one.value).__name__ if type(one.value) is type(other.value) else "float"
@@ -381,6 +393,14 @@ def join(one: Value, other: Value) -> Value:
         return merged
     several = tuple(dict.fromkeys((*options(one), *options(other))))
     return Choice(several) if len(several) <= MOST_OPTIONS else Unknown("it may be too many things")
+
+
+def _unknown(one: Unknown, other: Value) -> Value:
+    """What is known of a value that is this unknown one, or another."""
+    if other == NONE:
+        return one
+    kind = type(other.value).__name__ if isinstance(other, Known) else getattr(other, "type", None)
+    return one if one.type in (None, kind) else Unknown(one.why, None if kind is None else DATA)
 
 
 def joined(values: "tuple[Value, ...] | list[Value]") -> Value:

@@ -84,4 +84,4 @@ def test_a_claim_that_is_not_so_is_false(tmp_path: Path) -> None:
         {**real, "follows": [[["step", 6], ["backward", 5]]]},
         {**real, "outputs": [[4, "Linear", [1, 3], "torch.float32"]]},
     ):
-        assert len(compare(program, other).false) == 1
+        assert compare(program, other).false != []

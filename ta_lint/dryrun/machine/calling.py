@@ -9,6 +9,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, run
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     REST,
     Bound,
@@ -25,6 +26,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     join,
     joined,
 )
@@ -65,7 +67,10 @@ def call(
     if isinstance(function, Function):
         return _of_the_program(machine, function, args, kwargs, node, loose)
     if isinstance(function, Native):
-        return function.run(Call(machine, node, args, kwargs, loose, function.name))
+        try:
+            return function.run(Call(machine, node, args, kwargs, loose, function.name))
+        except (AssertionError, IndexError):  # a method gets another object than one of its class, or nothing
+            return Unknown(f"{function.name} gets something else than it takes")
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):
@@ -80,15 +85,16 @@ def call(
         method = function.cls.find("__call__")
         if method is not None:
             return call(machine, method, [function, *args], kwargs, node, loose=loose)
+    given = [*args, *kwargs.values()]
+    if isinstance(function, Unknown) and is_data(function):  # it may run a function, and hand on what it gets
+        hand_over(machine, [one for one in given if isinstance(one, Function)], function.why, node)
+        return Unknown(function.why, DATA if all(map(_is_plain, given)) else None)
     name = (
         function.name
         if isinstance(function, External)
         else getattr(function, "why", "") or "a value that is not known"
     )
-    given = [*args, *kwargs.values()]
     hand_over(machine, given, name, node)
-    if isinstance(function, Unknown) and function.type == "numbers" and all(map(_is_plain, given)):
-        return Unknown(name, "numbers")  # a method of an array
     return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
 
 
@@ -96,7 +102,7 @@ def _is_plain(value: Value) -> bool:
     """Whether a value certainly holds no tensor."""
     if isinstance(value, Sequence):
         return all(map(_is_plain, value.every))
-    return isinstance(value, Known | External) or (isinstance(value, Unknown) and value.type is not None)
+    return isinstance(value, External | Function) or value == NONE or is_data(value)
 
 
 def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST) -> None:

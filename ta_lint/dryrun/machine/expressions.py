@@ -46,11 +46,9 @@ def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
     holder = frame.holder(node.id)
     if holder is not None and node.id in holder.names:
         value = holder.names[node.id]
-        return (
-            value
-            if value.__class__ is not OnDemand
-            else machine.program.demanded(machine, holder.names, node.id)
-        )
+        if value.__class__ is not OnDemand:
+            return value
+        return machine.program.demanded(machine, holder.names, node.id)  # type: ignore[no-any-return]
     return machine.program.builtin(node.id)  # type: ignore[no-any-return]
 
 

@@ -8,6 +8,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     REST,
     Choice,
@@ -20,6 +21,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     joined,
 )
 
@@ -54,14 +56,15 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
         ), None
     if isinstance(value, Object):
         over = value.cls.find("__iter__")
-        if over is not None:
-            return elements(machine, call(machine, over, [value], {}, node), node)
+        found = value if over is None else call(machine, over, [value], {}, node)
+        if found is not value:
+            return elements(machine, found, node)
         following = value.cls.find("__next__") or value.cls.find("__getitem__")
         if following is not None:
             args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
             return (), attempt(machine, following, args, node)
     if isinstance(value, Unknown):
-        return (), Unknown(value.why, value.type if value.type == "numbers" else None)
+        return (), Unknown(value.why, DATA if is_data(value) else None)
     return (), Unknown("an element of what is not known")
 
 

@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.values import (
+    DATA,
     FALSE,
     NONE,
     REST,
@@ -27,6 +28,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     joined,
     options,
 )
@@ -62,11 +64,16 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     """`value.name`."""
     if isinstance(value, Choice):
         return joined([attribute(machine, one, name, node) for one in _there(value)])
-    if isinstance(value, External):
+    if isinstance(value, External | Native):
         return library.find(f"{value.name}.{name}")
     if isinstance(value, Class):
         found = value.find(name)
-        return _of_class(value, found) if found is not None else _missing(value, name)
+        if found is not None:
+            return _of_class(value, found)
+        getter = value.find("__class_getattr__")
+        return (
+            _missing(value, name) if getter is None else call(machine, getter, [value, Known(name)], {}, node)
+        )
     if not isinstance(value, Object):
         kind = library.class_of(value)
         found = None if kind is None else kind.find(name)
@@ -146,12 +153,11 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
             machine.borrow(target, name)
         setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
-        computed = found if isinstance(found, Object) and found.cls is library.PROPERTY else None
         if isinstance(setter, Native):
             setter.run(Call(machine, node, [target, Known(name), new]))
-        elif computed is not None:
-            if "set" in computed.fields:
-                call(machine, computed.fields["set"], [target, new], {}, node)
+        elif isinstance(found, Object) and found.cls is library.PROPERTY:
+            if "set" in found.fields:
+                call(machine, found.fields["set"], [target, new], {}, node)
         else:
             if (
                 name not in target.fields
@@ -191,10 +197,8 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
 
 
 def part_of(value: Value, name: str) -> Unknown:
-    """An attribute or item of a value that is not known; that of an array of numbers leads to no parameter either."""
-    if isinstance(value, Unknown):
-        return Unknown(value.why, value.type if value.type == "numbers" else None)
-    return Unknown(name)
+    """An attribute or item of a value that is not known; that of data is data too."""
+    return Unknown(value.why if isinstance(value, Unknown) else name, DATA if is_data(value) else None)
 
 
 def _element(value: Sequence, key: Value) -> Value:
@@ -282,9 +286,13 @@ def binary(
     if comparison:
         return Unknown("it is compared", "bool")
     kinds = {library.type_name(left), library.type_name(right)}
+    if not (is_data(left) and is_data(right)):
+        return Unknown("it is computed")
+    if DATA in kinds:
+        return Unknown("it is computed", DATA)
     return Unknown(
         "it is computed",
-        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else None,
+        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
     )
 
 

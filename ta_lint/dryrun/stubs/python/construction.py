@@ -1,5 +1,6 @@
 """Types of Python that are called: `int(x)`, `list(x)`, `dict(x)`, and the names of all of them."""
 
+import builtins
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -29,6 +30,7 @@ from ta_lint.dryrun.values import (
     REST,
     Class,
     Known,
+    Native,
     Object,
     Sequence,
     Table,
@@ -41,8 +43,11 @@ for _name, _class in BASES.items():
     define(_class, f"builtins.{_name}")
 
 
-for _name in ("Exception", "ValueError", "TypeError", "RuntimeError", "KeyError", "StopIteration", "NotImplementedError", "KeyboardInterrupt", "OSError", "ImportError", "AssertionError", "IndexError", "AttributeError", "FileNotFoundError", "SystemExit"):  # fmt: skip
-    new_class(f"builtins.{_name}", bases=(EXCEPTION,))
+for _name, _kind in vars(builtins).items():
+    if isinstance(_kind, type) and issubclass(
+        _kind, Exception | KeyboardInterrupt | SystemExit | GeneratorExit
+    ):
+        new_class(f"builtins.{_name}", bases=(EXCEPTION,))
 
 define(Known(...), "builtins.Ellipsis")
 
@@ -89,8 +94,8 @@ def _collection(cls: Class) -> None:
     method(cls, "__new__")(new)
 
 
-for _kind in (LIST, TUPLE, SET):
-    _collection(_kind)
+for _collected in (LIST, TUPLE, SET):
+    _collection(_collected)
 
 define(SET, "builtins.frozenset")
 
@@ -151,3 +156,16 @@ def _staticmethod(made: Call) -> Value:
 @stub("builtins.classmethod")
 def _classmethod(made: Call) -> Value:
     return Object(CLASSMETHOD, made.place, {"function": made.args[0]})
+
+
+def _from_keys(made: Call) -> Value:
+    """`dict.fromkeys`."""
+    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    value = made.argument(2, "value")
+    table = Table(DICT, made.place, {one.value: value for one in items if isinstance(one, Known)})
+    if rest is not None or len(table.fields) < len(items):
+        table.fields[REST] = value
+    return table
+
+
+DICT.fields["fromkeys"] = Object(CLASSMETHOD, None, {"function": Native("dict.fromkeys", _from_keys)})

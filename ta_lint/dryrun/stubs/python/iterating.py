@@ -60,7 +60,7 @@ def _range(made: Call) -> Value:
 RANGE = Class("range", (STREAM,))
 
 
-@stub("builtins.enumerate", "tqdm.tqdm.enumerate")
+@stub("builtins.enumerate", "tqdm.contrib.tenumerate")
 def _enumerate(made: Call) -> Value:
     start = made.constant(1, "start", 0)
     found = iteration.elements(made.machine, made.argument(0, "iterable"), made.node)
@@ -98,7 +98,7 @@ def _turned(rows: list[iteration.Elements]) -> Value:
     return list_of(columns, tuple_of((), joined(further)) if further else None)
 
 
-@stub("builtins.zip", "itertools.zip_longest")
+@stub("builtins.zip", "itertools.zip_longest", "tqdm.contrib.tzip")
 def _zip(made: Call) -> Value:
     found = [iteration.elements(made.machine, one, made.node) for one in made.args]
     stream = next((one for one in found if isinstance(one, Stream)), None)
@@ -226,21 +226,40 @@ def _count(made: Call) -> Value:
 
 
 @stub(
-    "tqdm.tqdm",
-    "tqdm.auto.tqdm",
-    "tqdm.notebook.tqdm",
-    "tqdm.trange",
-    "tqdm.auto.trange",
-    "rich.progress.track",
+    "itertools.combinations",
+    "itertools.combinations_with_replacement",
+    "itertools.pairwise",
+    "itertools.permutations",
 )
-def _tqdm(made: Call) -> Value:
-    value = made.argument(0, "iterable")
-    if isinstance(value, Known | Unknown) and not isinstance(value, Known):
-        return value
-    if isinstance(value, Known):
-        return _range(made)
-    found = iteration.elements(made.machine, value, made.node)
-    return found if isinstance(found, Stream) else list_of(*found)
+def _rows(made: Call) -> Value:
+    """Tuples of elements."""
+    one = iteration.joined_elements(made.machine, made.argument(0, "iterable"), made.node)
+    count = 2 if made.name == "pairwise" else made.constant(1, "r")
+    return list_of((), tuple_of([one] * count) if isinstance(count, int) and count < 9 else tuple_of((), one))
+
+
+@stub("itertools.product")
+def _product(made: Call) -> Value:
+    """A tuple with an element of each."""
+    return list_of(
+        (), tuple_of([iteration.joined_elements(made.machine, one, made.node) for one in made.args])
+    )
+
+
+@stub(
+    "itertools.accumulate",
+    "itertools.compress",
+    "itertools.dropwhile",
+    "itertools.filterfalse",
+    "itertools.takewhile",
+)
+def _some(made: Call) -> Value:
+    over = (
+        made.args[1]
+        if made.name in ("dropwhile", "filterfalse", "takewhile") and len(made.args) > 1
+        else made.argument(0, "iterable")
+    )
+    return list_of((), iteration.joined_elements(made.machine, over, made.node))
 
 
 @stub("itertools.repeat")
@@ -250,6 +269,17 @@ def _repeat(made: Call) -> Value:
     if isinstance(times, int) and times <= iteration.UNROLLED:
         return list_of([value] * times)
     return list_of((), value)
+
+
+@stub("itertools.starmap")
+def _starmap(made: Call) -> Value:
+    function = made.args[0]
+
+    def each(one: Value) -> Value:
+        items, rest = iteration.collected(made.machine, one, made.node)
+        return call(made.machine, function, list(items), {}, made.node, loose=rest is not None)
+
+    return iteration.stream_of(made.machine, made.args[1], made.node, each)
 
 
 @stub("random.sample", "random.choices")

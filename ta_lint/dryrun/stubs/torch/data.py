@@ -11,6 +11,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     Bound,
     Choice,
@@ -46,7 +47,12 @@ def _tensors(made: Call) -> Value:
 def _row(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
-    return tuple_of([Tensor(Facts(), made.place) for _ in own.fields["tensors"].items])
+    return tuple_of([_row_of(one, made) for one in own.fields["tensors"].items])
+
+
+def _row_of(tensor: Value, made: Call) -> Value:
+    facts = tensor.facts if isinstance(tensor, Tensor) else Facts()
+    return Tensor(Facts(shape=facts.shape[1:] if facts.shape else None, dtype=facts.dtype), made.place)
 
 
 @method(PART, "__init__")
@@ -154,10 +160,12 @@ def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
     return collated(one, loader)
 
 
-def collated(value: Value, loader: Object) -> Value:
+def collated(value: Value, loader: Object | None) -> Value:
     """Items as a batch: numbers and arrays become tensors."""
     if isinstance(value, Tensor):
-        return Tensor(Facts(source=loader, dtype=value.facts.dtype), value.made)
+        grows = loader is None or loader.fields.get("batch_size") != NONE
+        shape = None if value.facts.shape is None or not grows else (None, *value.facts.shape)
+        return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype), value.made)
     if isinstance(value, Sequence) and value.rest is None:
         return tuple_of([collated(one, loader) for one in value.items])
     if isinstance(value, Table):
@@ -167,10 +175,10 @@ def collated(value: Value, loader: Object) -> Value:
     if isinstance(value, Known) and isinstance(value.value, str):
         return list_of((), value)
     if isinstance(value, Known) or (
-        isinstance(value, Unknown) and value.type in ("int", "float", "bool", "numbers")
+        isinstance(value, Unknown) and value.type in ("int", "float", "bool", DATA)
     ):
         return Tensor(Facts(source=loader))
-    return Object(BATCH, loader.made, {"of": loader})
+    return Object(BATCH, None if loader is None else loader.made, {"of": loader})
 
 
 def _rows(tables: list[Value]) -> Value:

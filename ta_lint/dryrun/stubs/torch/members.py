@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import attribute_of, method, new_class, stub, tuple_of
-from ta_lint.dryrun.stubs.torch.operations import any_operation, size_of
+from ta_lint.dryrun.machine.library import attribute_of, find, method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch import shapes
+from ta_lint.dryrun.stubs.torch.operations import size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
     FACTS,
     NOTHING,
@@ -19,14 +20,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     roots_of,
     tensors_in,
 )
-from ta_lint.dryrun.values import NONE, Bound, Known, Native, Object, Sequence, Unknown, Value
-
-
-@method(TENSOR, "__getattr__")
-def _any_method(made: Call) -> Value:
-    """A method of tensors that no row names is an operation."""
-    own, name = made.args[0], made.constant(1, "name")
-    return Bound(own, Native(f"torch.Tensor.{name}", any_operation))
+from ta_lint.dryrun.values import NONE, Known, Object, Sequence, Unknown, Value
 
 
 @attribute_of(TENSOR, "data")
@@ -51,6 +45,11 @@ def _grad(made: Call) -> Value:
 GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
 
 
+@attribute_of(GRADIENT, "data")
+def _of_gradient(made: Call) -> Value:
+    return made.args[0]
+
+
 @method(GRADIENT, "zero_", "detach_")
 def _cleared(made: Call) -> Value:
     own = made.args[0]
@@ -67,18 +66,70 @@ def _shape_of(made: Call) -> Value:
     return tuple_of((), Unknown("a size", "int")) if shape is None else tuple_of(map(size_of, shape))
 
 
-@attribute_of(TENSOR, "T", "mT", "H", "real", "imag")
+@attribute_of(TENSOR, "H", "T", "mH", "mT")
 def _turned(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    turns = made.name in ("T", "H")
+    shape = own.facts.shape
+    if shape is not None and not turns:
+        shape = (*shape[:-2], *shape[:-3:-1]) if len(shape) > 1 else None
+    return computed(
+        made.machine, [own], made.place, shape=shapes.turned(made) if turns else shape, dtype=own.facts.dtype
+    )
+
+
+@attribute_of(TENSOR, "imag", "real")
+def _complex_part(made: Call) -> Value:
     return computed(made.machine, made.args, made.place)
 
 
-@attribute_of(TENSOR, "ndim", "device", "dtype", "is_cuda", "is_leaf", "layout", "itemsize", "nbytes")
+@attribute_of(TENSOR, "device", "itemsize", "layout", "name", "nbytes", "ndim", "output_nr")
 def _kind(made: Call) -> Value:
     name = made.name
     own = made.args[0]
     if name == "ndim" and isinstance(own, Tensor) and own.facts.shape is not None:
         return Known(len(own.facts.shape))
-    return Unknown(f"the {name} of a tensor", "int" if name == "ndim" else "kind")
+    return Unknown(f"the {name} of a tensor", "int" if name in ("itemsize", "nbytes", "ndim") else "kind")
+
+
+@attribute_of(TENSOR, "dtype")
+def _dtype(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    dtype = own.facts.dtype
+    return Unknown("the dtype of a tensor", "kind") if dtype is None else find(f"torch.{dtype}")
+
+
+@attribute_of(TENSOR, "is_leaf")
+def _is_leaf(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    facts = own.facts
+    return (
+        Known(False)
+        if facts.roots
+        else Unknown("whether it is a leaf", "bool")
+        if facts.open
+        else Known(True)
+    )
+
+
+@attribute_of(
+    TENSOR,
+    "is_cpu",
+    "is_cuda",
+    "is_meta",
+    "is_mps",
+    "is_nested",
+    "is_quantized",
+    "is_sparse",
+    "is_sparse_csr",
+    "is_xpu",
+    "retains_grad",
+)
+def _verdict(made: Call) -> Value:
+    return Unknown(f"{made.name} of a tensor", "bool")
 
 
 @attribute_of(TENSOR, "grad_fn")
@@ -180,16 +231,12 @@ def _gradients(made: Call) -> Value:
 
 @method(TENSOR, "__getitem__")
 def _part(made: Call) -> Value:
-    own = made.args[0]
-    result = computed(made.machine, made.args, made.place)
+    own, key = made.args[0], made.args[1]
     assert isinstance(own, Tensor)
-    return Tensor(
-        replace(
-            result.facts,
-            scale=own.facts.scale if own.facts.scale and own.facts.scale[0] == "indices" else None,
-        ),
-        made.place,
-    )
+    facts = computed(made.machine, made.args, made.place).facts
+    scale = own.facts.scale if own.facts.scale and own.facts.scale[0] in ("indices", "booleans") else None
+    shape = None if own.facts.shape is None else shapes.indexed(own.facts.shape, key)
+    return Tensor(replace(facts, scale=scale, shape=shape, dtype=own.facts.dtype), made.place)
 
 
 @method(TENSOR, "__setitem__")
@@ -214,18 +261,6 @@ def _put(made: Call) -> Value:
             else own.facts,
         )
     return NONE
-
-
-@method(TENSOR, "__iter__", "unbind", "split", "chunk", "tensor_split")
-def _parts(made: Call) -> Value:
-    count = made.constant(1, "chunks", ...) if made.name == "chunk" else ...
-    part = computed(made.machine, made.args[:1], made.place)
-    if isinstance(count, int):
-        return tuple_of([Tensor(part.facts, made.place) for _ in range(min(count, 8))])
-    return tuple_of((), part)
-
-
-stub("torch.split", "torch.chunk", "torch.unbind")(_parts)
 
 
 @method(TENSOR, "__len__")
@@ -259,17 +294,6 @@ def _parameter(made: Call) -> Value:
     data, wants = made.argument(1, "data"), made.constant(2, "requires_grad", True)
     shape = data.facts.shape if isinstance(data, Tensor) else None
     return Tensor(Facts(requires=None if wants is ... else bool(wants), shape=shape), made.place, PARAMETER)
-
-
-@method(TENSOR, "__new__")
-def _tensor(made: Call) -> Value:
-    return Tensor(Facts(), made.place)
-
-
-@stub("torch.is_tensor")
-def _is_tensor(made: Call) -> Value:
-    value = made.argument(0, "obj")
-    return Known(isinstance(value, Tensor)) if not isinstance(value, Unknown) else Unknown("a kind", "bool")
 
 
 @stub(

@@ -182,10 +182,14 @@ def _own(made: Call) -> Object:
     return own
 
 
-@method(MODULE, "parameters", "buffers")
+@method(MODULE, "buffers", "named_buffers")
+def _buffers(made: Call) -> Value:
+    named = made.name == "named_buffers"
+    return list_of((), tuple_of([Unknown("a name", "str"), Tensor()]) if named else Tensor())
+
+
+@method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
-    if made.name == "buffers":
-        return list_of((), Tensor())
     found = held(_own(made))
     return list_of(
         [one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight")
@@ -214,7 +218,19 @@ def _modules(made: Call) -> Value:
 
 
 @method(
-    MODULE, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "share_memory", "to_empty"
+    MODULE,
+    "to",
+    "cuda",
+    "cpu",
+    "float",
+    "half",
+    "double",
+    "bfloat16",
+    "type",
+    "ipu",
+    "share_memory",
+    "to_empty",
+    "xpu",
 )
 def _moved(made: Call) -> Value:
     return made.args[0]
@@ -301,13 +317,18 @@ def _register(made: Call) -> Value:
     "register_load_state_dict_post_hook",
     "compile",
     "extra_repr",
-    "half_",
+    "register_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_load_state_dict_pre_hook",
+    "register_state_dict_post_hook",
+    "register_state_dict_pre_hook",
+    "set_extra_state",
 )
 def _registered(made: Call) -> Value:
     return Unknown("a handle", "handle")
 
 
-@method(MODULE, "get_submodule", "get_parameter")
+@method(MODULE, "get_buffer", "get_parameter", "get_submodule")
 def _get(made: Call) -> Value:
     path, value = made.constant(1, "target"), made.args[0]
     for part in path.split(".") if isinstance(path, str) and path else ():

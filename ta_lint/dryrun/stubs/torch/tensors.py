@@ -185,6 +185,11 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     return Tensor(replace(facts, **known), place)
 
 
+def in_outline(machine: Machine) -> bool:
+    """Whether a program of `stubs/programs` runs: what it computes stands for what happens to the graph, and for nothing else."""
+    return bool(machine.frames) and machine.frames[-1].site is not None
+
+
 def _few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
 
