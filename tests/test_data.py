@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from ta_lint.facts.torch import symbols, torchvision
 from ta_lint.facts.values import differentiation, outputs
 
 FILES = sorted(Path(data.FOLDER).glob("*.toml"))
-READERS = {
+READERS: dict[str, Any] = {
     "graphs.toml": differentiation.differentiation,
     "libraries.toml": libraries.libraries,
     "names.toml": guess.names,

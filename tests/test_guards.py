@@ -432,7 +432,7 @@ def seen_by_modes(*, watched: bool) -> list[str]:
     """What a dispatch mode and a function mode are told of a training, and a subclass of the operators on its tensors."""
     seen: list[str] = []
 
-    class Dispatched(TorchDispatchMode):
+    class Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             seen.append(str(function))
             return function(*args, **(kwargs or {}))
@@ -446,14 +446,14 @@ def seen_by_modes(*, watched: bool) -> list[str]:
         @classmethod
         def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             seen.append(str(resolve_name(function)))
-            return super().__torch_function__(function, types, args, kwargs or {})
+            return super().__torch_function__(function, types, args, kwargs or {})  # type: ignore[no-untyped-call]
 
     with session() if watched else nullcontext():
         training = Training()
         training.step()
-        with Dispatched(), Called():
+        with Dispatched(), Called():  # type: ignore[no-untyped-call]
             training.steps(3)
-        own = torch.ones(2).as_subclass(Own)
+        own: Any = torch.ones(2).as_subclass(Own)
         own *= 2
         own += own * 3
         (own.sqrt() ** 2).softmax(0)
@@ -478,7 +478,7 @@ def told_to_tracers(*, watched: bool) -> list[object]:
             told.append((event, frame.f_code.co_name, frame.f_lineno))
             return self if frame.f_code.co_filename == __file__ else None
 
-    tracer = Tracer()
+    tracer: Any = Tracer()
 
     def train() -> None:
         for _ in range(3):
