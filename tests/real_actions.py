@@ -1,11 +1,16 @@
 """What a program really does: `python real_actions.py SCRIPT` runs it under torch's own hooks and prints its actions as JSON.
 
-An action is a list: its name, the line of the script that it happens in, and what is known of it.
+An action is a list: its name, the line of the script that it happens in, and what is known of it. `names` are the plain values that the
+script leaves at its top level. Without an argument, it reads scripts from its input, a line each, and runs each in a fork of its own, so that
+torch is loaded once.
 """
 
+import gc
 import json
+import os
 import runpy
 import sys
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -13,7 +18,7 @@ import torch
 import torch.optim.optimizer as optimizers
 from torch import nn
 
-SCRIPT = sys.argv[1]
+SCRIPT = ""
 MOST = 4_000
 """Actions after which a run is cut off: it repeats itself."""
 actions: list[list[Any]] = []
@@ -78,8 +83,26 @@ def before(owner: Any, method: str, tell: Any) -> None:
     setattr(owner, method, told)
 
 
-def main() -> None:
-    """Run the script."""
+def plain(value: Any) -> Any:
+    """A value as JSON has it, None for what JSON has not."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return ["constant", repr(value)]
+    if isinstance(value, list | tuple):
+        return ["sequence", [plain(one) for one in value]]
+    if isinstance(value, dict):
+        return ["table", [[repr(key), plain(one)] for key, one in value.items()]]
+    if isinstance(value, nn.Module):
+        return ["module", type(value).__name__, value.training, len(list(value.parameters()))]
+    if isinstance(value, torch.Tensor):
+        return ["tensor", value.requires_grad, list(value.shape)]
+    return None
+
+
+def observed(script: str) -> dict[str, Any]:
+    """Run a script; this process can run no other after it."""
+    global SCRIPT
+    SCRIPT = script
+    names: dict[str, Any] = {}
     torch.manual_seed(0)
     nn.modules.module.register_module_parameter_registration_hook(registered)
     nn.modules.module.register_module_forward_pre_hook(
@@ -121,7 +144,7 @@ def main() -> None:
     sys.argv = [SCRIPT]
     stdout, sys.stdout = sys.stdout, sys.stderr
     try:
-        runpy.run_path(SCRIPT, run_name="__main__")
+        names = runpy.run_path(SCRIPT, run_name="__main__")
     except Enough:
         status = "cut"
     except SystemExit:
@@ -129,8 +152,25 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - a program that fails is left out
         status = f"{type(error).__name__}: {error}"
     sys.stdout = stdout
-    print(json.dumps({"status": status, "actions": actions}))
+    return {"status": status, "actions": actions, "names": {name: plain(value) for name, value in names.items()}}
+
+
+def serve() -> None:
+    """Answer each line of the input with a line of JSON."""
+    gc.freeze()
+    for lazily in ("torch._dynamo", "torch.utils.checkpoint", "torch.nn.utils.parametrizations"):
+        import_module(lazily)  # the first optimizer of each fork would load it otherwise
+    for text in sys.stdin:
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            print(json.dumps(observed(text.strip())), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 1:
+        serve()
+    else:
+        print(json.dumps(observed(sys.argv[1])))
