@@ -16,6 +16,7 @@ from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import held_by
 from ta_lint.dryrun.values import Known, Object
+from ta_lint.events.event import Event
 
 REAL = Path(__file__).with_name("real_actions.py")
 ACTIONS = frozenset({"forward", "backward", "step", "clear", "train", "eval", "clip"})
@@ -89,40 +90,54 @@ def compare(script: Path, real: dict[str, Any]) -> Comparison:
     return result
 
 
+Bounds = tuple[frozenset[Name], frozenset[Name], bool]
+"""What a set has at least and at most, and whether it certainly comes to that."""
+
+
 def _sets(result: Comparison, real: dict[str, Any], machine: Machine, names: dict[int, Name]) -> None:
-    for action, key in (("backward", "reaches"), ("step", "holds")):
+    for action, key, what in (("backward", "reaches", "losses"), ("step", "holds", "optimizers")):
         truth: dict[int, set[frozenset[Name]]] = {}
-        for what, line, known in real["actions"]:
-            if what == action:
+        for done, line, known in real["actions"]:
+            if done == action:
                 truth.setdefault(line, set()).add(frozenset(tuple(one) for one in known[key]))
-        claims: dict[int, set[frozenset[Name]]] = {}
+        claims: dict[int, list[Bounds]] = {}
         unknown = set()
         for event in machine.events:
-            if event.action == action and isinstance(event.subject, Object):
-                line = event.place.line
-                if action == "backward":
-                    parameters, complete = event.detail["roots"], not event.detail["open"]
+            if event.action == action and isinstance(event.subject, Object) and event.entry is None:
+                bounds = _bounds(event, names)
+                if bounds is None:
+                    unknown.add(event.place.line)
                 else:
-                    group = held_by(event.subject)
-                    parameters, complete = group.parameters, group.complete
-                named = [names.get(id(one), (0, "")) for one in parameters]
-                if complete and "parameters of its own" not in [key for _, key in named]:
-                    claims.setdefault(line, set()).add(frozenset(named))
-                else:
-                    unknown.add(line)
+                    claims.setdefault(event.place.line, []).append(bounds)
         for line, sets in truth.items():
-            what = "losses" if action == "backward" else "optimizers"
             result.happened[what] += 1
-            exact = bool(claims.get(line)) and claims[line] <= sets
-            result.known[what] += exact
-            if claims.get(line) and not exact and line not in unknown:
-                claim = next(iter(claims[line] - sets))
-                nearest = min(sets, key=lambda one: len(one ^ claim))
+            said = claims.get(line, [])
+            exact = {most for least, most, _ in said if least == most}
+            known = line not in unknown and sets <= exact
+            result.known[what] += known
+            wrong = [one for one in said if one[2] and not any(one[0] <= real_one <= one[1] for real_one in sets)]
+            unsaid = [real_one for real_one in sets if not any(one[0] <= real_one <= one[1] for one in said)]
+            if wrong or (unsaid and said and line not in unknown):
+                claim = (wrong or said)[0]
+                nearest = unsaid[0] if unsaid else min(sets, key=lambda one, claim=claim: len(one ^ claim[1]))  # type: ignore[misc]
                 result.false.append(
-                    f"{what} in line {line}: too many {sorted(claim - nearest)[:4]}, too few {sorted(nearest - claim)[:4]}"
+                    f"{what} in line {line}: too many {sorted(claim[0] - nearest)[:4]}, too few {sorted(nearest - claim[1])[:4]}"
                 )
-            elif not exact:
+            elif not known:
                 result.missed.append(f"{what} in line {line}")
+
+
+def _bounds(event: Event, names: dict[int, Name]) -> Bounds | None:
+    """What an event says of the parameters that it is about; None where it may be about others, too."""
+    if event.action == "backward":
+        most, perhaps, complete = event.detail["roots"], event.detail["perhaps"], not event.detail["open"]
+    else:
+        group = held_by(event.subject)
+        most, perhaps, complete = group.parameters, (), group.complete
+    named = frozenset(names.get(id(one), (0, "")) for one in most)
+    if not complete or "parameters of its own" in [key for _, key in named]:
+        return None
+    return named - {names.get(id(one), (0, "")) for one in perhaps}, named, event.certain
 
 
 def _modes(result: Comparison, real: dict[str, Any], events: list[Any]) -> None:
@@ -131,19 +146,24 @@ def _modes(result: Comparison, real: dict[str, Any], events: list[Any]) -> None:
         if what == "forward":
             truth.setdefault((line, known["cls"]), set()).add((known["training"], known["recording"]))
     claims: dict[tuple[int, str], set[tuple[Any, Any]]] = {}
+    certain: dict[tuple[int, str], set[tuple[Any, Any]]] = {}
     for event in events:
-        if event.action == "forward":
+        if event.action == "forward" and event.entry is None:
             training = event.detail["training"]
             mode = training.value if isinstance(training, Known) else None
-            cls = event.subject.cls.name.rpartition(".")[2]
-            claims.setdefault((event.place.line, cls), set()).add((mode, event.detail["recording"]))
+            key = event.place.line, event.subject.cls.name.rpartition(".")[2]
+            claims.setdefault(key, set()).add((mode, event.detail["recording"]))
+            if event.certain:
+                certain.setdefault(key, set()).add((mode, event.detail["recording"]))
     for key, seen in truth.items():
         result.happened["calls"] += 1
         claim = claims.get(key, set())
         known = bool(claim) and all(None not in one for one in claim)
-        result.known["calls"] += known and claim <= seen
-        if known and not claim <= seen and real["status"] == "ended":
-            result.false.append(f"call of {key[1]} in line {key[0]}: {sorted(claim)}, really {sorted(seen)}")
+        wrong = {one for one in certain.get(key, set()) if None not in one} - seen
+        unsaid = seen - claim if known else set()
+        result.known["calls"] += known and not wrong and not unsaid
+        if (wrong or unsaid) and real["status"] == "ended":
+            result.false.append(f"call of {key[1]} in line {key[0]}: {sorted(wrong)}, really {sorted(seen)}")
         elif not known:
             result.missed.append(f"mode of {key[1]} in line {key[0]}")
 

@@ -14,7 +14,7 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, training
+from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, parametrized, training
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
@@ -32,6 +32,7 @@ _LIBRARIES = (
     members,
     modules,
     operations,
+    parametrized,
     training,
 )
 """What is imported for what it registers."""

@@ -110,7 +110,9 @@ class Loop:
             return flow
         broke = flow is Flow.BREAK
         if flow is Flow.ON and orelse:
+            machine.doubt += bool(breaks)
             flow = run(machine, orelse, self.frame)
+            machine.doubt = self.doubt
             if flow not in (Flow.ON, Flow.GONE) and breaks:
                 machine.leave(flow)
                 flow = Flow.GONE

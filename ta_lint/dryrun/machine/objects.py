@@ -146,11 +146,11 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     for target in targets:
         setter = target.cls.find("__setattr__")
         found = target.cls.find(name)
-        if isinstance(found, Object) and found.cls is library.PROPERTY:
+        if isinstance(setter, Native):
+            setter.run(Call(machine, node, [target, Known(name), new]))
+        elif isinstance(found, Object) and found.cls is library.PROPERTY:
             if "set" in found.fields:
                 call(machine, found.fields["set"], [target, new], {}, node)
-        elif isinstance(setter, Native):
-            setter.run(Call(machine, node, [target, Known(name), new]))
         else:
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])

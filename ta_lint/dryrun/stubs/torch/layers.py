@@ -6,9 +6,9 @@ from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import family, method, new_class, stub
-from ta_lint.dryrun.stubs.torch.modules import MODULE
+from ta_lint.dryrun.stubs.torch.modules import MODULE, held
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Class, Known, Object, Value
+from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Object, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
@@ -163,6 +163,13 @@ def _arguments(layer: Layer, made: Call) -> Sizes:
     return sizes
 
 
+def own_parameters(layer: Object) -> list[Value]:
+    """What a layer computes with: its parameters and buffers, and those that its weight is computed from."""
+    inner = layer.fields.get("parametrizations")
+    beyond = [one for _, one in held(inner).parameters] if isinstance(inner, Object) else []
+    return [*(value for value in layer.fields.values() if isinstance(value, Tensor | Choice)), *beyond]
+
+
 def _define(name: str, layer: Layer) -> Class:
     cls = new_class(f"torch.nn.{name}", bases=(MODULE,))
 
@@ -185,7 +192,7 @@ def _define(name: str, layer: Layer) -> Class:
     def forward(made: Call) -> Value:
         own = made.args[0]
         assert isinstance(own, Object)
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor)]
+        parameters = own_parameters(own)
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
         output = layer.output(shape, own.fields["sizes"]) if shape is not None else None
@@ -225,7 +232,7 @@ def _any_layer(name: str) -> Value | None:
     def forward(made: Call) -> Value:
         own = made.args[0]
         assert isinstance(own, Object)
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor)]
+        parameters = own_parameters(own)
         return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
 
     method(cls, "__init__")(init)

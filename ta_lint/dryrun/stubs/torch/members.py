@@ -12,9 +12,9 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     TENSOR,
     Facts,
     Tensor,
+    certain_roots,
     computed,
     cut,
-    joined_facts,
     roots_of,
     tensors_in,
 )
@@ -119,25 +119,30 @@ def _takes(made: Call) -> Value:
     facts = own.facts
     return (
         Known(True)
-        if facts.roots or facts.requires is True
+        if certain_roots(own) or facts.requires is True
         else Unknown("requires_grad", "bool")
-        if facts.open or facts.requires is None
+        if facts.roots or facts.open or facts.requires is None
         else Known(False)
     )
+
+
+def _emit_backward(made: Call, own: Tensor) -> None:
+    facts = own.facts
+    made.emit("backward", own, roots=roots_of(own), open=facts.open, cuts=facts.cuts, perhaps=facts.perhaps)
 
 
 @method(TENSOR, "backward")
 def _backward(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
-    made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+    _emit_backward(made, own)
     return NONE
 
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
     for own in tensors_in(made.args[:1]):
-        made.emit("backward", own, roots=roots_of(own), open=own.facts.open, cuts=own.facts.cuts)
+        _emit_backward(made, own)
     return NONE
 
 
@@ -181,7 +186,7 @@ def _put(made: Call) -> Value:
         made.machine.state.write(
             own.fields,
             FACTS,
-            joined_facts(own.facts, new.facts) if new.facts.roots or new.facts.open else own.facts,
+            replace(new.facts, shape=own.facts.shape, source=own.facts.source),
         )
     return NONE
 

@@ -82,7 +82,7 @@ def held(module: Object) -> Held:
     found: dict[int, tuple[str, Tensor]] = {}
     complete = True
     for prefix, one in modules(module):
-        complete = complete and not (one.cls.out_of_sight or one.fields.get("incomplete") == TRUE)
+        complete = complete and not (one.cls.out_of_sight or one.fields.get("incomplete") == TRUE or any(map(_may_be_one, one.fields.values())))
         for name, value in one.fields.items():
             for tensor in options(value) if isinstance(value, Value) else ():
                 if isinstance(name, str) and isinstance(tensor, Tensor) and tensor.cls is PARAMETER:
@@ -90,6 +90,11 @@ def held(module: Object) -> Held:
                 elif isinstance(tensor, Unknown) and tensor.type is None and name not in ("training",):
                     complete = complete and one.cls.is_a(DISTANT) is False and not _may_be_module(tensor)
     return Held(tuple(found.values()), complete)
+
+
+def _may_be_one(value: object) -> bool:
+    """Whether a field holds one of several modules or parameters."""
+    return isinstance(value, Choice) and any(is_module(one) or (isinstance(one, Tensor) and one.cls is PARAMETER) for one in value.options)
 
 
 def _may_be_module(value: Unknown) -> bool:
@@ -101,6 +106,7 @@ def _new(made: Call) -> Value:
     cls = made.args[0]
     assert isinstance(cls, Class)
     module = Object(cls, made.place, {"training": TRUE})
+    made.emit("module", module)
     if cls.out_of_sight:
         module.fields["incomplete"] = TRUE
     return module

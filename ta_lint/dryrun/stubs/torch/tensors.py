@@ -49,6 +49,8 @@ class Facts(Mergeable):
     """What its numbers are: `("probabilities", dim)`, `("logits", None)`, `("log-probabilities", dim)`, `("indices", None)`."""
     source: Any = None
     """What it was read from, such as the loader of its batch."""
+    perhaps: "frozenset[Tensor]" = NOTHING
+    """Those of `roots` that autograd leads to on some paths only."""
 
     def either(self, other: "Facts") -> "Facts":
         """What is known of a tensor that has these facts or others."""
@@ -104,6 +106,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
         one.dtype if one.dtype == other.dtype else None,
         one.scale if one.scale == other.scale else None,
         one.source if one.source is other.source else None,
+        one.perhaps | other.perhaps | (one.roots ^ other.roots),
     )
 
 
@@ -127,24 +130,49 @@ def roots_of(tensor: Tensor) -> "frozenset[Tensor]":
     return tensor.facts.roots | {tensor} if tensor.takes_gradient else tensor.facts.roots
 
 
+def certain_roots(tensor: Tensor) -> "frozenset[Tensor]":
+    """Those of them that a gradient goes to on every path."""
+    return roots_of(tensor) - tensor.facts.perhaps
+
+
+def _led_to(value: Value) -> "tuple[frozenset[Tensor], frozenset[Tensor]]":
+    """The leaves that autograd leads to from a value, and those of them that it leads to whatever the value is."""
+    if isinstance(value, Tensor):
+        return roots_of(value), certain_roots(value)
+    if isinstance(value, Choice):
+        several = [_led_to(one) for one in value.options]
+        return frozenset().union(*(every for every, _ in several)), frozenset.intersection(*(one for _, one in several))
+    if isinstance(value, Sequence | Table):
+        inside = value.every if isinstance(value, Sequence) else value.fields.values()
+        several = [_led_to(one) for one in inside]
+        return frozenset().union(*(every for every, _ in several)), frozenset().union(*(one for _, one in several))
+    return NOTHING, NOTHING
+
+
 def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: Any) -> Tensor:
     """A tensor that is computed from these values, so that autograd leads to what it led to from them."""
     values = list(inputs)
     found = list(tensors_in(values))
-    roots = frozenset().union(*map(roots_of, found)) if found else NOTHING
+    led = [_led_to(value) for value in values]
+    roots: frozenset[Tensor] = frozenset().union(*(every for every, _ in led))
+    certain: frozenset[Tensor] = frozenset().union(*(one for _, one in led))
     why = _few(*(one.facts.open for one in found), *map(_why_open, found), *map(_why_unknown, values))
     cuts = tuple(dict.fromkeys(cut for one in found for cut in one.facts.cuts))[:MOST_CUTS]
     recording = machine.modes["recording"]
     if recording is not True:
         if roots:
             cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]
+        certain = NOTHING
         if recording is False:
             roots, why = NOTHING, ()
     sources = {id(one.facts.source): one.facts.source for one in found if one.facts.source is not None}
     source = next(iter(sources.values())) if len(sources) == 1 else None
-    requires = True if roots else None if why else False
+    requires = True if certain else None if roots or why else False
     return Tensor(
-        replace(Facts(roots, why, cuts, requires, not roots and not why, source=source), **known), place
+        replace(
+            Facts(roots, why, cuts, requires, not roots and not why, source=source, perhaps=roots - certain), **known
+        ),
+        place,
     )
 
 
@@ -162,6 +190,8 @@ def _why_unknown(value: Value) -> tuple[str, ...]:
         return (value.why or "a value that is not known",)
     if isinstance(value, Sequence) and value.rest is not None:
         return _why_unknown(value.rest)
+    if isinstance(value, Choice):
+        return _few(*map(_why_unknown, value.options))
     return ()
 
 

@@ -347,7 +347,7 @@ def _under_autocast(made: Call) -> Value:
 # -- wrappers ----------------------------------------------------------------------------------------
 
 
-@stub("torch.compile", "torch.jit.script", "torch.jit.trace", "torch.nn.utils.parametrizations.spectral_norm", "torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm", "torch.quantization.prepare_qat", "torch.nn.utils.parametrizations.orthogonal")  # fmt: skip
+@stub("torch.compile", "torch.jit.script", "torch.jit.trace", "torch.quantization.prepare_qat")
 def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
 
