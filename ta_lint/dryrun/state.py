@@ -87,6 +87,19 @@ class State:
             self.take([*here, *ends])
 
 
+    def arrive(self, mark: int, ends: list[Changes], *, here: bool) -> None:
+        """Go on from states that were left since `mark`; with `here`, from this one as well."""
+        own = self.changes(mark)
+        every = [own, *ends] if here else ends
+        touched = {at: one[:3] for changes in (own, *ends) for at, one in changes.items()}
+        for at, (store, key, old) in touched.items():
+            value = _both([changes[at][3] if at in changes else old for changes in every])
+            if value is ABSENT:
+                self.remove(store, key)
+            elif value is not store.get(key, ABSENT):
+                self.write(store, key, value)
+
+
 def _both(values: list[Any]) -> Any:
     """What a store holds where it holds one of these. A name that is bound in some of them counts as bound."""
     there = [value for value in values if value is not ABSENT]

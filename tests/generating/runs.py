@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from oracle import REAL, Comparison, compare
+from oracle import REAL, Comparison, by_hand, compare
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.dryrun.stubs.torch.modules import MODULE, held
+from ta_lint.dryrun.stubs.torch.modules import MODULE, held, modules
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.values import Known, Object, Sequence, Table, Value
 
@@ -69,7 +69,7 @@ def _uncertain(script: Path, real: dict[str, Any]) -> Iterator[str]:
     said = {
         (event.action, event.place.line)
         for event in machine.events
-        if event.certain and event.entry is None and event.functions and event.action in kinds
+        if not by_hand(event) and event.certain and event.entry is None and event.functions and event.action in kinds
     }
     for action, line in sorted(said - done):
         yield f"{action} in line {line} of a function never happens"
@@ -131,7 +131,8 @@ def _differs(said: Value, really: Any) -> Iterator[str]:  # noqa: C901 - one cas
             if isinstance(training, Known) and training.value is not rest[1]:
                 yield f"training {training.value}, really {rest[1]}"
             own = held(said)
-            if own.complete and len(own.parameters) != rest[2] and "parameters of its own" not in dict(own.parameters):
+            listed = not any("…" in one.fields for _, one in modules(said))
+            if listed and own.complete and len(own.parameters) != rest[2] and "parameters of its own" not in dict(own.parameters):
                 yield f"{len(own.parameters)} parameters, really {rest[2]}"
         else:
             yield f"a module, really {really}"

@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.raising import finish
 from ta_lint.dryrun.machine.tables import evaluate, run
 from ta_lint.dryrun.values import (
     NONE,
@@ -167,13 +168,23 @@ def _of_the_program(
             machine.place(node),
             settles=False,
         )
+    if not function.within:
+        return execute(machine, frame, function)
     for manager in function.within:
         enter(machine, manager, node)
-    try:
-        return execute(machine, frame, function)
-    finally:
+    results: list[Value] = []
+
+    def body() -> Flow:
+        results.append(execute(machine, frame, function))
+        return Flow.ON
+
+    def final() -> Flow:
         for manager in reversed(function.within):
             leave(machine, manager, node)
+        return Flow.ON
+
+    finish(machine, body, final)
+    return results[0]
 
 
 def enter(machine: Machine, manager: Object, node: ast.AST) -> Value:

@@ -2,11 +2,12 @@
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
-from ta_lint.dryrun.state import State
+from ta_lint.dryrun.state import Changes, State
 from ta_lint.dryrun.values import Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
@@ -20,6 +21,14 @@ class Raised(Exception):
     def __init__(self, value: Value | None = None) -> None:
         super().__init__()
         self.value = value
+
+
+@dataclass(eq=False, slots=True)
+class Catch:
+    """Where exceptions arrive that are raised from this moment on, and the state and the exception of each."""
+
+    mark: int
+    thrown: list[tuple[Changes, Value]] = field(default_factory=list)
 
 
 class Exhausted(Exception):
@@ -45,6 +54,8 @@ class Machine:
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
+        self.catches: list[Catch] = []
+        """Who catches exceptions, the innermost last."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
 
@@ -117,6 +128,29 @@ class Machine:
             self.passes[-1].breaks.append(self.state.changes(self.passes[-1].start))
         elif flow is Flow.CONTINUE:
             self.passes[-1].continues.append(self.state.changes(self.passes[-1].mark))
+
+    def throw(self, value: Value) -> NoReturn:
+        """An exception of the program leaves from here.
+
+        Raises:
+            Raised: always.
+        """
+        if self.catches:
+            catch = self.catches[-1]
+            catch.thrown.append((self.state.changes(catch.mark), value))
+        raise Raised(value)
+
+    def aside(self, run: Callable[[], None]) -> None:
+        """Run what happens on a path that does not come back here."""
+        mark, doubt = self.state.mark, self.doubt
+        self.doubt += 1
+        try:
+            run()
+        except Raised:
+            pass
+        finally:
+            self.state.undo(mark)
+            self.doubt = doubt
 
     def choose(self, arms: Sequence[Callable[[], Value]]) -> Value:
         """The value of one of several expressions, each evaluated from this state.

@@ -1,5 +1,6 @@
 """Types of Python that are called: `int(x)`, `list(x)`, `dict(x)`, and the names of all of them."""
 
+import builtins
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -9,13 +10,13 @@ from ta_lint.dryrun.machine.library import (
     BASES,
     CLASSMETHOD,
     DICT,
-    EXCEPTION,
     LIST,
     PROPERTY,
     SET,
     STATICMETHOD,
     TUPLE,
     define,
+    find,
     method,
     new_class,
     stub,
@@ -41,8 +42,18 @@ for _name, _class in BASES.items():
     define(_class, f"builtins.{_name}")
 
 
-for _name in ("Exception", "ValueError", "TypeError", "RuntimeError", "KeyError", "StopIteration", "NotImplementedError", "KeyboardInterrupt", "OSError", "ImportError", "AssertionError", "IndexError", "AttributeError", "FileNotFoundError", "SystemExit"):  # fmt: skip
-    new_class(f"builtins.{_name}", bases=(EXCEPTION,))
+def _exception(kind: type[BaseException]) -> Class:
+    """An exception of Python, below those that it derives from."""
+    name = f"builtins.{kind.__name__}"
+    known = find(name)
+    if isinstance(known, Class):
+        return known
+    return new_class(name, bases=[_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)])
+
+
+for _found in list(vars(builtins).values()):
+    if isinstance(_found, type) and issubclass(_found, BaseException):
+        _exception(_found)
 
 define(Known(...), "builtins.Ellipsis")
 

@@ -7,6 +7,7 @@ from ta_lint.dryrun.machine.library import (
     define,
     find,
     method,
+    new_class,
     stub,
     table_of,
     tuple_of,
@@ -49,6 +50,24 @@ def _call_partial(made: Call) -> Value:
         made.node,
         loose=made.loose,
     )
+
+
+SUPPRESS = new_class("contextlib.suppress")
+
+
+@method(SUPPRESS, "__init__")
+def _suppress(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    own.fields["kinds"] = tuple_of(made.args[1:])
+    return NONE
+
+
+@method(SUPPRESS, "__suppressed__")
+def _suppressed(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return own.fields["kinds"]  # type: ignore[no-any-return]
 
 
 @stub("ta_lint.keeps")
