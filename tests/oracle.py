@@ -31,6 +31,8 @@ class Comparison:
     known: Counter[str] = field(default_factory=Counter)
     happened: Counter[str] = field(default_factory=Counter)
     false: list[str] = field(default_factory=list)
+    unsaid: list[str] = field(default_factory=list)
+    """What happens beside what is said, though all that is said is known."""
     missed: list[str] = field(default_factory=list)
     status: str = "ended"
 
@@ -124,13 +126,14 @@ def _sets(result: Comparison, real: dict[str, Any], machine: Machine, names: dic
             result.known[what] += known
             wrong = [one for one in said if one[2] and not any(one[0] <= real_one <= one[1] for real_one in sets)]
             unsaid = [real_one for real_one in sets if not any(one[0] <= real_one <= one[1] for one in said)]
-            if wrong or (unsaid and said and line not in unknown):
-                claim = (wrong or said)[0]
-                nearest = unsaid[0] if unsaid else min(sets, key=lambda one, claim=claim: len(one ^ claim[1]))  # type: ignore[misc]
+            for claim in wrong[:1]:
+                nearest = min(sets, key=lambda one, claim=claim: len(one ^ claim[1]))  # type: ignore[misc]
                 result.false.append(
                     f"{what} in line {line}: too many {sorted(claim[0] - nearest)[:4]}, too few {sorted(nearest - claim[1])[:4]}"
                 )
-            elif not known:
+            if unsaid and said and line not in unknown and not wrong:
+                result.unsaid.append(f"{what} in line {line}: {sorted(unsaid[0])[:4]}, too")
+            if not known and not wrong:
                 result.missed.append(f"{what} in line {line}")
 
 
@@ -169,8 +172,10 @@ def _modes(result: Comparison, real: dict[str, Any], events: list[Any]) -> None:
         wrong = {one for one in certain.get(key, set()) if None not in one} - seen
         unsaid = seen - claim if known else set()
         result.known["calls"] += known and not wrong and not unsaid
-        if (wrong or unsaid) and real["status"] == "ended":
+        if wrong and real["status"] == "ended":
             result.false.append(f"call of {key[1]} in line {key[0]}: {sorted(wrong)}, really {sorted(seen)}")
+        elif unsaid:
+            result.unsaid.append(f"call of {key[1]} in line {key[0]}: {sorted(unsaid)}, too")
         elif not known:
             result.missed.append(f"mode of {key[1]} in line {key[0]}")
 

@@ -38,7 +38,7 @@ class Runner:
         if real["status"] != "ended":
             return Comparison("generated", status=real["status"])
         result = compare(self._script, real)
-        result.false += [*_uncertain(self._script, real), *_left(self._script, real)]
+        result.false += [*result.unsaid, *_uncertain(self._script, real), *_left(self._script, real)]
         return result
 
 

@@ -274,6 +274,9 @@ def _is_in(machine: Machine, left: Value, right: Value, node: ast.AST) -> bool |
             return True
         constants = isinstance(left, Known) and all(isinstance(one, Known) for one in right.items)
         return False if constants and right.rest is None else None
+    contains = library.find_method(right, "__contains__")
+    if contains is not None:
+        return truth(machine, call(machine, contains, [right, left], {}, node), node)
     return None
 
 

@@ -1,5 +1,6 @@
 """The rest of the standard library that training code uses."""
 
+from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.library import (
@@ -68,6 +69,16 @@ def _suppressed(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
     return own.fields["kinds"]  # type: ignore[no-any-return]
+
+
+@stub("functools.reduce")
+def _reduce(made: Call) -> Value:
+    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    parts = [*items, *([] if rest is None else [rest])]
+    value = made.args[2] if len(made.args) > 2 else parts.pop(0) if parts else Unknown("nothing is there")
+    for one in parts:
+        value = call(made.machine, made.args[0], [value, one], {}, made.node)
+    return value
 
 
 @stub("ta_lint.keeps")

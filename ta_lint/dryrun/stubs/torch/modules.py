@@ -24,6 +24,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    join,
     joined,
     options,
 )
@@ -316,6 +317,7 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
     elif is_module(value):
         assert isinstance(value, Object)
         copied = done[id(value)] = Object(value.cls, made.place, {})
+        made.emit("module", copied)
         copied.fields.update({name: _copy(one, done, made) for name, one in value.fields.items()})
     elif isinstance(value, Sequence):
         return Sequence(
@@ -435,7 +437,18 @@ def _fill_keyed(made: Call) -> Value:
         for name, value in given.fields.items():
             made.machine.state.write(own.fields, "…" if name is REST else str(name), value)
     else:
-        made.machine.state.write(own.fields, "incomplete", TRUE)
+        items, rest = iteration.collected(made.machine, given, made.node)
+        for pair in items:
+            known = isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Known)
+            if known:
+                made.machine.state.write(own.fields, str(pair.items[0].value), pair.items[1])
+            else:
+                rest = pair if rest is None else join(rest, pair)
+        if rest is not None:
+            value = rest.items[1] if isinstance(rest, Sequence) and len(rest.items) == 2 else Unknown("a module")
+            made.machine.state.write(own.fields, "…", value)
+            if not is_module(value):
+                made.machine.state.write(own.fields, "incomplete", TRUE)
     return NONE
 
 
@@ -458,14 +471,33 @@ def _set_keyed(made: Call) -> Value:
 
 @method(KEYED, "items", "keys", "values", "__iter__")
 def _keyed_parts(made: Call) -> Value:
-    own, name = _own(made), made.name
-    pairs = [
-        (Known(key), value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")
-    ]
-    values = [
-        tuple_of(pair) if name == "items" else pair[1] if name == "values" else pair[0] for pair in pairs
-    ]
-    return list_of(values)
+    own = _own(made)
+
+    def part(key: Value, value: Value) -> Value:
+        return tuple_of([key, value]) if made.name == "items" else value if made.name == "values" else key
+
+    known = [(key, value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")]
+    beyond = own.fields.get("…")
+    if own.fields.get("incomplete") == TRUE:
+        beyond = Unknown("a module out of sight")
+    return list_of(
+        [part(Known(key), value) for key, value in known], None if beyond is None else part(Unknown("a name", "str"), beyond)
+    )
+
+
+@method(KEYED, "__contains__")
+def _has_key(made: Call) -> Value:
+    own, key = _own(made), made.args[1]
+    if isinstance(key, Known) and key.value in own.fields:
+        return TRUE
+    open_ = "…" in own.fields or own.fields.get("incomplete") == TRUE
+    return FALSE if isinstance(key, Known) and not open_ else Unknown("a key", "bool")
+
+
+@method(KEYED, "__len__")
+def _count(made: Call) -> Value:
+    own = _own(made)
+    return Unknown("a length", "int") if "…" in own.fields else Known(len(_layers(own)))
 
 
 @attribute_of(DISTANT, "config", "device", "dtype")
