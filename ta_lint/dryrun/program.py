@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
+_SAID = re.compile(r'"""(?s:.*?)"""|#.*')
 LARGEST = 1 << 20
 """Bytes of a file; a larger one is data."""
 
@@ -29,6 +31,9 @@ class Program:
         self._modules: dict[str, Object] = {}
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
+        self._lines: dict[str, list[bytes]] = {}
+        self.trains: dict[ast.AST, bool] = {}
+        """What `machine.reach` has found."""
 
     def tree(self, path: str) -> ast.Module | None:
         """Python's tree of a file, None if it cannot be read or is no Python."""
@@ -36,9 +41,15 @@ class Program:
             try:
                 text = read(path, LARGEST + 1)
                 self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
+                self._lines[path] = text.splitlines()
             except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
+
+    def source(self, path: str, node: ast.AST) -> str:
+        """The lines of a function, without what they say to people."""
+        lines = self._lines.get(path, [])[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
+        return _SAID.sub("", b"\n".join(lines).decode("utf-8", "replace"))
 
     def module(self, machine: Machine, path: str, name: str) -> Object:
         """A module of the project, whose top level has run."""

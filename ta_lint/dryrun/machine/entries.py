@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
 from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.reach import trains
 from ta_lint.dryrun.values import Class, Function, Object, Value
 
 
@@ -31,7 +32,9 @@ def enter_class(machine: Machine, cls: Class) -> None:
     ]
     if not any(one.name != "__init__" for one in methods):
         return
+    machine.outline = not trains(machine, cls)
     instance = _guarded(machine, lambda: _instance(machine, cls))
+    machine.outline = False
     if instance is None:
         return
     for one in methods:
@@ -50,10 +53,11 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
         return call(machine, function, args, given, function.node, loose=True)
 
     machine.entry = function
+    machine.outline = not trains(machine, function)
     try:
         _guarded(machine, run)
     finally:
-        machine.entry = None
+        machine.entry, machine.outline = None, False
 
 
 def _instance(machine: Machine, cls: Class) -> Value:

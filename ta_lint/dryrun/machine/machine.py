@@ -56,6 +56,8 @@ class Machine:
         self.called: set[ast.AST] = set()
         self.catches: list[Catch] = []
         """Who catches exceptions, the innermost last."""
+        self.outline = False
+        """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
 

@@ -113,6 +113,13 @@ def _new(made: Call) -> Value:
     return module
 
 
+@method(MODULE, "__outline__")
+def _outline(made: Call) -> Value:
+    cls = made.args[0]
+    assert isinstance(cls, Class)
+    return distant(made.machine, made, cls)
+
+
 @method(MODULE, "__init__")
 def _init(made: Call) -> Value:
     return NONE
@@ -126,7 +133,8 @@ def _call(made: Call) -> Value:
     made.emit("forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers)
     forward = own.fields.get("forward") or own.cls.find("forward")
     args = made.args if "forward" not in own.fields else made.args[1:]
-    if forward is None or own.cls is DISTANT:
+    outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
+    if forward is None or own.cls is DISTANT or outlined:
         parameters = [one for _, one in held(own).parameters]
         return computed(machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
     machine.layers += 1
