@@ -35,7 +35,9 @@ def test_the_summary_counts_over_all_programs(tmp_path: Path) -> None:
     compared = compare(script, real_run(script))
     assert list(summary([compared, compared])) == [
         "actions: 6 of 6 (100.0%)",
+        "losses, exactly: 2 of 2 (100.0%)",
         "losses: 2 of 2 (100.0%)",
+        "optimizers, exactly: 2 of 2 (100.0%)",
         "optimizers: 2 of 2 (100.0%)",
         "calls: 2 of 2 (100.0%)",
         "false claims: 0 in 2 programs",

@@ -90,7 +90,7 @@ def _before_optimizers(scope: Scope) -> Lines:
 def _epochs(scope: Scope) -> Lines:
     """The data, and the loops over it."""
     w = scope.w
-    rows, data, lines = w.number(3) + 1, w.fresh("data"), []
+    rows, data, lines = w.number(2) + 2, w.fresh("data"), []
     kind = w.number(6)
     if kind <= 1:
         lines.append(f"{data} = [(torch.randn(2, 4), torch.randn(2, 4)) for _ in range({rows})]")

@@ -12,7 +12,7 @@ from typing import Any
 from oracle import REAL, Comparison, by_hand, compare
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.stubs.torch.modules import MODULE, held, modules
-from ta_lint.dryrun.stubs.torch.tensors import Tensor
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, certain_roots
 from ta_lint.dryrun.values import Known, Object, Sequence, Table, Value
 
 
@@ -117,7 +117,7 @@ def _differs(said: Value, really: Any) -> Iterator[str]:  # noqa: C901 - one cas
     elif isinstance(said, Tensor):
         facts = said.facts
         if kind == "tensor":
-            takes = True if facts.roots or facts.requires is True else None if facts.open or facts.requires is None else False
+            takes = True if certain_roots(said) or facts.requires is True else None if facts.roots or facts.open or facts.requires is None else False
             if takes is not None and takes is not rest[0]:
                 yield f"requires_grad {takes}, really {rest[0]}"
             shape = facts.shape

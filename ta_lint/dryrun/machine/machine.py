@@ -18,7 +18,7 @@ MOST_STEPS = 60_000
 class Raised(Exception):
     """An exception of the program, on every path from here."""
 
-    def __init__(self, value: Value | None = None) -> None:
+    def __init__(self, value: Value) -> None:
         super().__init__()
         self.value = value
 
@@ -28,6 +28,8 @@ class Catch:
     """Where exceptions arrive that are raised from this moment on, and the state and the exception of each."""
 
     mark: int
+    fits: Callable[[Value], bool | None] = lambda _: False
+    """Whether an exception stays here."""
     thrown: list[tuple[Changes, Value]] = field(default_factory=list)
 
 
@@ -102,8 +104,9 @@ class Machine:
             self.assumed = dict(assumed)
             try:
                 flow = arm()
-            except Raised:
+            except Raised as error:
                 raised += 1
+                parted = parted or any(one.fits(error.value) is not False for one in self.catches)
             else:
                 if flow is Flow.ON:
                     ends.append(self.state.changes(mark))
@@ -114,7 +117,7 @@ class Machine:
             self.state.undo(mark)
         self.doubt, self.assumed = doubt, assumed
         if raised == len(arms):
-            raise Raised
+            raise Raised(Unknown("an exception"))
         if not ends:
             return Flow.GONE
         self.doubt += parted

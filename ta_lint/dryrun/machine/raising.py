@@ -1,6 +1,6 @@
 """Exceptions of the program: who catches one, and what runs on every way out of a block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ta_lint.dryrun.flow import Flow
@@ -22,7 +22,7 @@ class Handler:
 
 def attempt(machine: Machine, body: Body, handlers: Sequence[Handler], *, anywhere: bool) -> Flow:
     """Run a body whose exceptions these handlers get. With `anywhere`, any code of it may raise, so that each of them runs perhaps."""
-    catch, flow = _caught(machine, body)
+    catch, flow = _caught(machine, body, handlers)
     arms: list[Body] = []
     caught: set[int] = set()
     for handler in handlers:
@@ -39,7 +39,7 @@ def attempt(machine: Machine, body: Body, handlers: Sequence[Handler], *, anywhe
     _go_on(machine, catch, left, None)
     if flow is None:
         if not arms:
-            raise Raised
+            raise Raised(Unknown("an exception"))
         return arms[0]() if len(arms) == 1 and not left else machine.branch(arms)
     return machine.branch([lambda: flow, *arms]) if arms else flow
 
@@ -68,6 +68,11 @@ def _fits(handler: Handler, value: Value) -> bool | None:
     return library.is_instance(value, handler.kinds) if isinstance(value, Object) else None
 
 
+def _any(verdicts: Iterable[bool | None]) -> bool | None:
+    known = set(verdicts)
+    return True if True in known else None if None in known else False
+
+
 def finish(machine: Machine, body: Body, final: Body) -> Flow:
     """Run a body, and on every way out of it what ends it: at its end, and where it returns, breaks or raises."""
     frame, now = machine.frames[-1] if machine.frames else None, machine.passes[-1] if machine.passes else None
@@ -91,15 +96,15 @@ def finish(machine: Machine, body: Body, final: Body) -> Flow:
             machine.aside(again)
     _go_on(machine, catch, catch.thrown, final)
     if flow is None:
-        raise Raised
+        raise Raised(Unknown("an exception"))
     ended = final()
     return flow if ended is Flow.ON else ended
 
 
-def _caught(machine: Machine, body: Body) -> tuple[Catch, Flow | None]:
+def _caught(machine: Machine, body: Body, handlers: Sequence[Handler] = ()) -> tuple[Catch, Flow | None]:
     """Run a body; returns what was raised in it, and how it ended, None where every path raises."""
     depth = len(machine.frames), len(machine.passes)
-    catch = Catch(machine.state.mark)
+    catch = Catch(machine.state.mark, lambda value: _any(_fits(one, value) for one in handlers))
     machine.catches.append(catch)
     try:
         return catch, body()

@@ -1,6 +1,7 @@
 """Types of Python that are called: `int(x)`, `list(x)`, `dict(x)`, and the names of all of them."""
 
 import builtins
+from collections.abc import Iterable
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -28,6 +29,7 @@ from ta_lint.dryrun.machine.objects import (
 from ta_lint.dryrun.values import (
     NONE,
     REST,
+    Choice,
     Class,
     Known,
     Object,
@@ -35,6 +37,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    joined,
     options,
 )
 
@@ -90,11 +93,21 @@ def _bool(made: Call) -> Value:
     return boolean(truth(made.machine, made.args[1], made.node)) if len(made.args) > 1 else Known(False)
 
 
+def distinct(items: Iterable[Value], rest: Value | None = None) -> tuple[tuple[Value, ...], Value | None]:
+    """What a set of these holds: each once, and of those that may be equal nobody knows how many."""
+    known = tuple(dict.fromkeys(items))
+    if all(isinstance(one, Known) for one in known) or not any(isinstance(one, Known | Unknown | Choice) for one in known):
+        return known, rest
+    return (), joined([*known, *([] if rest is None else [rest])])
+
+
 def _collection(cls: Class) -> None:
     def new(made: Call) -> Value:
         if len(made.args) < 2:
             return Sequence(made.args[0], (), None, made.place)  # type: ignore[arg-type]
         items, rest = iteration.collected(made.machine, made.args[1], made.node)
+        if cls is SET:
+            items, rest = distinct(items, rest)
         return Sequence(made.args[0], items, rest, made.place)  # type: ignore[arg-type]
 
     method(cls, "__new__")(new)
