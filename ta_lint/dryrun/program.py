@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import warnings
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +41,8 @@ class Program:
         if path not in self._trees:
             try:
                 text = read(path, LARGEST + 1)
-                self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
+                with warnings.catch_warnings(action="ignore"):  # Python warns of what it parses
+                    self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
                 self._lines[path] = text.splitlines()
             except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
@@ -67,7 +69,7 @@ class Program:
                 machine.passes, machine.steps = [], 0
                 try:
                     run(machine, tree.body, frame)
-                except (Raised, Exhausted):
+                except (Raised, Exhausted, RecursionError):
                     pass
                 finally:
                     del machine.frames[machine.frames.index(frame) :]

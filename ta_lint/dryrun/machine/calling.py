@@ -66,7 +66,7 @@ def call(
     if isinstance(function, Function):
         return _of_the_program(machine, function, args, kwargs, node, loose)
     if isinstance(function, Native):
-        return function.run(Call(machine, node, args, kwargs, loose, function.name))
+        return native(function, Call(machine, node, args, kwargs, loose, function.name))
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):
@@ -88,6 +88,14 @@ def call(
     )
     hand_over(machine, [*args, *kwargs.values()], name, node)
     return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
+
+
+def native(function: Native, made: Call) -> Value:
+    """What a function of a library gives."""
+    try:
+        return function.run(made)
+    except (IndexError, AssertionError):
+        return Unknown(f"the arguments of {function.name} do not fit")
 
 
 def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST) -> None:
@@ -131,7 +139,7 @@ def make(
         return outlined(machine, cls, node)
     creator = cls.find("__new__")
     if isinstance(creator, Native):
-        made = creator.run(Call(machine, node, [cls, *args], kwargs, loose))
+        made = native(creator, Call(machine, node, [cls, *args], kwargs, loose))
     elif creator is not None:
         made = call(machine, creator, [cls, *args], kwargs, node, loose=loose)
     else:

@@ -69,11 +69,11 @@ def _instance(machine: Machine, cls: Class) -> Value:
 
 def _guarded(machine: Machine, run: Callable[[], Value]) -> Value | None:
     """An entry has steps of its own, and begins with no condition and no loop around it."""
-    machine.steps, machine.doubt, machine.passes = 0, 0, []
+    machine.start()
     depth = len(machine.frames)
     try:
         return run()
-    except (Raised, Exhausted):
+    except (Raised, Exhausted, RecursionError):
         return None
     finally:
         del machine.frames[depth:]

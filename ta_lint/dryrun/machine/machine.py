@@ -15,6 +15,10 @@ MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
 
 
+MOST_IN_ALL = 8 * MOST_STEPS
+"""Statements and calls of all entries of a program."""
+
+
 class Raised(Exception):
     """An exception of the program, on every path from here."""
 
@@ -53,6 +57,7 @@ class Machine:
         self.doubt = 0
         """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
         self.steps = 0
+        self._most, self._left = MOST_STEPS, MOST_IN_ALL
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
@@ -90,8 +95,17 @@ class Machine:
             Exhausted: there were too many.
         """
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > self._most:
             raise Exhausted
+
+    def start(self) -> None:
+        """An entry begins: with steps of its own, and nothing around it."""
+        self._left -= self.steps
+        self._most = min(MOST_STEPS, self._left)
+        self.steps, self.doubt, self.layers = 0, 0, 0
+        self.passes, self.catches, self.assumed = [], [], {}
+        if self.modes["recording"] is not True:
+            self.state.write(self.modes, "recording", True)
 
     # -- paths -----------------------------------------------------------------------------------------
 

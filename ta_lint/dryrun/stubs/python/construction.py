@@ -70,10 +70,10 @@ def _constructor(cls: Class, compute: Any) -> None:
         given = made.args[1:2]
         if not given:
             return Known(compute())
-        if isinstance(given[0], Known):
+        if isinstance(given[0], Known) and compute is not bytes:
             try:
                 return Known(compute(given[0].value))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return Unknown("it cannot be converted", compute.__name__)
         for one in options(given[0]):
             convert = one.cls.find("__float__") if isinstance(one, Object) else None

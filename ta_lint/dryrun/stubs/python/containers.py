@@ -267,6 +267,8 @@ def _string(made: Call) -> Value:
         and len(constants) == len(made.args) - 1
         and not made.kwargs
         and isinstance(own.value, str)
+        and sum(_length(one) for one in (own.value, *constants)) < LONGEST
+        and not (name == "format" and ":" in own.value)
     ):
         try:
             result = getattr(own.value, name)(*constants)
@@ -278,6 +280,14 @@ def _string(made: Call) -> Value:
         if "split" in name
         else Unknown("a string", "bool" if name.endswith("with") else "str")
     )
+
+
+LONGEST = 2_000
+"""Characters of strings that are computed with. Longer ones are data."""
+
+
+def _length(value: Any) -> int:
+    return sum(map(_length, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 1
 
 
 def _plain(value: Value) -> Any:

@@ -36,8 +36,11 @@ _FEW = 3
 def _range(made: Call) -> Value:
     bounds = [one.value if isinstance(one, Known) else None for one in made.args]
     if bounds and all(isinstance(one, int) for one in bounds):
-        numbers = range(*bounds)  # type: ignore[arg-type]
-        if len(numbers) <= _FEW:
+        try:
+            numbers = range(*bounds)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return Unknown("a range that does not fit")
+        if len(numbers[: _FEW + 1]) <= _FEW:
             return list_of(map(Known, numbers))
         first: Value = Known(numbers[0])
     else:
