@@ -33,6 +33,7 @@ class Program:
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
         self._lines: dict[str, list[bytes]] = {}
+        self._yields: dict[ast.AST, bool] = {}
         self.trains: dict[ast.AST, bool] = {}
         """What `machine.reach` has found."""
 
@@ -52,6 +53,14 @@ class Program:
         """The lines of a function, without what they say to people."""
         lines = self._lines.get(path, [])[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
         return _SAID.sub("", b"\n".join(lines).decode("utf-8", "replace"))
+
+    def yields(self, path: str, node: ast.AST) -> bool:
+        """Whether a function is a generator: whether it has a `yield` of its own."""
+        found = self._yields.get(node)
+        if found is None:
+            may = path not in self._lines or "yield" in self.source(path, node)
+            found = self._yields[node] = may and any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node))
+        return found
 
     def module(self, machine: Machine, path: str, name: str) -> Object:
         """A module of the project, whose top level has run."""
@@ -140,6 +149,17 @@ class Program:
         for part in rest:
             path = None if path is None or path.endswith(".py") else self._layout.inside(path, part)
         return path
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a function, but for those of functions in it."""
+    body = getattr(function, "body", [])
+    pending = list(body) if isinstance(body, list) else [body]
+    while pending:
+        part = pending.pop()
+        yield part
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending.extend(ast.iter_child_nodes(part))
 
 
 def layout_of(path: str) -> Layout:

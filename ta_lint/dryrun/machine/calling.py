@@ -1,9 +1,6 @@
 """Calls: of functions of the program, of classes, of what stubs describe, and of what is out of sight."""
 
 import ast
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
@@ -179,7 +176,7 @@ def _of_the_program(
     bind(frame, function, args, kwargs, loose)
     if frame.file.endswith(STUB):
         frame.site = machine.place(node)
-    if _yields(function.node):
+    if machine.program.yields(frame.file, function.node):
         return Stream(
             library.STREAM,
             lambda consumer: _generate(machine, frame, function, consumer),
@@ -279,22 +276,6 @@ def bind(frame: Frame, function: Function, args: list[Value], kwargs: dict[str, 
         if loose:
             table.fields[REST] = Unknown("further arguments")
         frame.names[parameters.kwarg.arg] = table
-
-
-@lru_cache(4096)
-def _yields(node: ast.AST) -> bool:
-    """Whether a function is a generator: whether it has a `yield` of its own."""
-    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node))
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    body: Any = getattr(node, "body", [])
-    pending = list(body) if isinstance(body, list) else [body]
-    while pending:
-        part = pending.pop()
-        yield part
-        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            pending.extend(ast.iter_child_nodes(part))
 
 
 def attempt(machine: Machine, function: Value, args: list[Value], node: ast.AST) -> Value:
