@@ -112,7 +112,7 @@ def _inputs(batch: Batch) -> Iterator[Input]:
         for _ in range(batch.size):
             yield _notebook(rng)
         return
-    drawn = grammatical(rng.randrange(2**32), batch.size // 10)
+    drawn = grammatical(rng.randrange(2**32), batch.size // 10) if batch.kind == "programs" else []
     for number in range(batch.size):
         target = rng.choice([None, *TARGETS])
         if number < len(drawn):

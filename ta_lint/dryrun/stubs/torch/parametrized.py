@@ -23,12 +23,12 @@ def _parametrized(made: Call) -> Value:
     apart = "parametrizations" in made.function
     keeper = Object(MODULE, made.place, {"training": TRUE}) if apart else own
     old = own.fields[name]
-    for suffix in (APART if apart else IN_PLACE)[made.name]:
-        shape = old.facts.shape if suffix in ("_v", "original1", "_orig", "original") else None
+    suffixes = (APART if apart else IN_PLACE)[made.name]
+    for suffix in suffixes:
+        shape = old.facts.shape if suffix == suffixes[-1] else None
+        new = Tensor(Facts(requires=old.facts.requires, shape=shape), made.place, PARAMETER)
         made.machine.state.write(
-            keeper.fields,
-            suffix if apart else f"{name}{suffix}",
-            Tensor(Facts(requires=old.facts.requires, shape=shape), made.place, PARAMETER),
+            keeper.fields, suffix if apart else f"{name}{suffix}", new if len(suffixes) > 1 else old
         )
     made.machine.state.remove(own.fields, name)
     if apart:
