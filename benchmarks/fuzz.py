@@ -56,7 +56,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Lint and fix programs and notebooks made by chance.")
     parser.add_argument("--programs", type=int, default=2000, metavar="N")
     parser.add_argument("--notebooks", type=int, default=200, metavar="N")
-    parser.add_argument("--dry-runs", type=int, default=0, metavar="N", help="programs that are dry-run; default 0")
+    parser.add_argument(
+        "--dry-runs", type=int, default=0, metavar="N", help="programs that are dry-run; default 0"
+    )
     parser.add_argument("--seed", type=int, default=0, help="another seed makes other inputs; default 0")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes; default 2")
     parser.add_argument("--seconds", type=float, metavar="S", help="stop after this long, in whatever state")
@@ -68,7 +70,11 @@ def main() -> int:
     if arguments.replay:
         return replay(arguments.replay)
     seeds = count(arguments.seed) if arguments.forever else [arguments.seed]
-    asked = (batch for seed in seeds for batch in batches(arguments.programs, arguments.notebooks, seed, arguments.dry_runs))
+    asked = (
+        batch
+        for seed in seeds
+        for batch in batches(arguments.programs, arguments.notebooks, seed, arguments.dry_runs)
+    )
     outcome = Outcome(arguments.keep)
     began = time.monotonic()
     until = began + arguments.seconds if arguments.seconds is not None else None
@@ -379,7 +385,13 @@ def replay(paths: list[Path]) -> int:
         def again(path: Path = path, targets: Iterable[str | None] = targets, known: dict[str, Any] = known,
                   problems: dict[tuple[str, str], Problem] = problems) -> None:  # fmt: skip
             for target in targets:
-                given = Input(known.get("name", f"train{path.suffix}"), path.read_bytes(), target, str(path), known.get("dry", False))
+                given = Input(
+                    known.get("name", f"train{path.suffix}"),
+                    path.read_bytes(),
+                    target,
+                    str(path),
+                    known.get("dry", False),
+                )
                 problems.update({problem.signature: problem for problem in judge(given).problems})
 
         start_thread(again).join()

@@ -26,10 +26,18 @@ _NUMBER = re.compile(r"\d+")
 
 def main() -> int:
     """Generate, compare and print; returns the exit status, 1 for a false claim."""
-    parser = argparse.ArgumentParser(description="Hold dry runs of generated programs against their real runs.")
+    parser = argparse.ArgumentParser(
+        description="Hold dry runs of generated programs against their real runs."
+    )
     parser.add_argument("--programs", type=int, default=2000, metavar="N")
     parser.add_argument("--seed", type=int, default=0, help="another seed makes other programs; default 0")
-    parser.add_argument("--keep", type=Path, default=Path("generated-failures"), metavar="FOLDER", help="for programs with a false claim")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        default=Path("generated-failures"),
+        metavar="FOLDER",
+        help="for programs with a false claim",
+    )
     parser.add_argument("--missed", action="store_true", help="print what the dry run does not know, too")
     options = parser.parse_args()
     results: list[Comparison] = []
@@ -67,7 +75,11 @@ def generate(count: int, number: int, take: Callable[[str], None]) -> None:
 
     @seed(number)
     @settings(
-        max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
     @given(programs())
     def draw(text: str) -> None:

@@ -124,7 +124,9 @@ def _sets(result: Comparison, real: dict[str, Any], machine: Machine, names: dic
             result.happened[f"{what}, exactly"] += 1
             result.happened[what] += 1
             result.known[f"{what}, exactly"] += line not in unknown and sets <= exact
-            wrong = [one for one in said if one[2] and not any(one[0] <= real_one <= one[1] for real_one in sets)]
+            wrong = [
+                one for one in said if one[2] and not any(one[0] <= real_one <= one[1] for real_one in sets)
+            ]
             unsaid = [real_one for real_one in sets if not any(one[0] <= real_one <= one[1] for one in said)]
             known = bool(said) and line not in unknown and not wrong and not unsaid
             result.known[what] += known

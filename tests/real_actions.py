@@ -152,7 +152,11 @@ def observed(script: str) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - a program that fails is left out
         status = f"{type(error).__name__}: {error}"
     sys.stdout = stdout
-    return {"status": status, "actions": actions, "names": {name: plain(value) for name, value in names.items()}}
+    return {
+        "status": status,
+        "actions": actions,
+        "names": {name: plain(value) for name, value in names.items()},
+    }
 
 
 def serve() -> None:

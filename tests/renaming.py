@@ -57,13 +57,45 @@ class _Names:
 
     def __init__(self, tree: ast.Module, guessed: set[int]) -> None:
         every = list(ast.walk(tree))
-        imported = {(one.asname or one.name).partition(".")[0] for node in every if isinstance(node, ast.Import | ast.ImportFrom) for one in node.names}
-        said = {word for node in every if isinstance(node, ast.Constant) and isinstance(node.value, str) for word in re.findall(r"\w+", node.value)}
-        said |= {one.id for node in every if isinstance(node, ast.FormattedValue) for one in ast.walk(node) if isinstance(one, ast.Name)}
-        said |= {one.attr for node in every if isinstance(node, ast.FormattedValue) for one in ast.walk(node) if isinstance(one, ast.Attribute)}
-        given = {keyword.arg for node in every if isinstance(node, ast.Call | ast.ClassDef) for keyword in node.keywords}
+        imported = {
+            (one.asname or one.name).partition(".")[0]
+            for node in every
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for one in node.names
+        }
+        said = {
+            word
+            for node in every
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            for word in re.findall(r"\w+", node.value)
+        }
+        said |= {
+            one.id
+            for node in every
+            if isinstance(node, ast.FormattedValue)
+            for one in ast.walk(node)
+            if isinstance(one, ast.Name)
+        }
+        said |= {
+            one.attr
+            for node in every
+            if isinstance(node, ast.FormattedValue)
+            for one in ast.walk(node)
+            if isinstance(one, ast.Attribute)
+        }
+        given = {
+            keyword.arg
+            for node in every
+            if isinstance(node, ast.Call | ast.ClassDef)
+            for keyword in node.keywords
+        }
         given |= {name for node in every if isinstance(node, ast.MatchClass) for name in node.kwd_attrs}
-        self.keywords = {(one.lineno, one.col_offset) for node in every if isinstance(node, ast.Call | ast.ClassDef) for one in node.keywords}
+        self.keywords = {
+            (one.lineno, one.col_offset)
+            for node in every
+            if isinstance(node, ast.Call | ast.ClassDef)
+            for one in node.keywords
+        }
         self.in_class_bodies: set[tuple[int, int]] = set()
         self.variables: set[str] = set()
         self.attributes: set[str] = set()
@@ -74,22 +106,38 @@ class _Names:
                     loaded |= self._class_body(one, _is_plain(node))
         inner = {part for node in every if isinstance(node, ast.ClassDef) for part in node.body}
         for node in every:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and (node.lineno, node.col_offset) not in self.in_class_bodies:
+            if (
+                isinstance(node, ast.Name)
+                and isinstance(node.ctx, ast.Store)
+                and (node.lineno, node.col_offset) not in self.in_class_bodies
+            ):
                 self.variables.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node not in inner:
+            elif (
+                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node not in inner
+            ) or (isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name):
                 self.variables.add(node.name)
-            elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-                self.variables.add(node.name)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            elif (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.ctx, ast.Store)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "self"
+            ):
                 self.attributes.add(node.attr)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *filter(None, (node.args.vararg, node.args.kwarg))]
+                arguments = [
+                    *node.args.posonlyargs,
+                    *node.args.args,
+                    *node.args.kwonlyargs,
+                    *filter(None, (node.args.vararg, node.args.kwarg)),
+                ]
                 if node.lineno in guessed:
                     given |= {one.arg for one in arguments}
                 self.variables |= {one.arg for one in arguments}
         kept = imported | said | {name for name in given if name} | set(dir(builtins))
         self.variables = {name for name in self.variables - kept if not name.startswith("_")}
-        self.attributes = {name for name in self.attributes - kept - loaded - library() if not name.startswith("_")}
+        self.attributes = {
+            name for name in self.attributes - kept - loaded - library() if not name.startswith("_")
+        }
 
     def _class_body(self, statement: ast.stmt, plain: bool) -> set[str]:
         """Keep what a statement of a class body defines; returns what it reads."""
@@ -101,7 +149,7 @@ class _Names:
             parts: list[ast.AST] = list(statement.decorator_list)
         else:
             parts = [statement]
-        for part in (one for part in parts for one in ast.walk(part)):
+        for part in (below for one in parts for below in ast.walk(one)):
             if isinstance(part, ast.Name):
                 if isinstance(part.ctx, ast.Store):
                     found.append((part.id, (part.lineno, part.col_offset)))
@@ -116,16 +164,39 @@ class _Names:
 
 def _is_plain(node: ast.ClassDef) -> bool:
     """Whether no library but torch can know the attributes of a class."""
-    return not node.decorator_list and all(ast.unparse(base).rpartition(".")[2] in ("Module", "Dataset", "object") for base in node.bases)
+    return not node.decorator_list and all(
+        ast.unparse(base).rpartition(".")[2] in ("Module", "Dataset", "object") for base in node.bases
+    )
 
 
 @cache
 def library() -> frozenset[str]:
     """What attributes of torch and of Python's types are called: a class of the program may mean those."""
     folder = Path(torch.__file__).parent
-    files = [path for under in ("nn", "optim", "utils/data", "amp", "distributions") for path in (folder / under).rglob("*.py")]
-    written = {name for path in files for name in re.findall(r"\bself\.(\w+)|\bdef (\w+)", path.read_text("utf-8")) for name in name}
-    kinds: list[Any] = [torch, torch.Tensor, torch.nn.Module, torch.optim.Optimizer, str, list, dict, set, int, float, Path]
+    files = [
+        path
+        for under in ("nn", "optim", "utils/data", "amp", "distributions")
+        for path in (folder / under).rglob("*.py")
+    ]
+    written = {
+        name
+        for path in files
+        for name in re.findall(r"\bself\.(\w+)|\bdef (\w+)", path.read_text("utf-8"))
+        for name in name
+    }
+    kinds: list[Any] = [
+        torch,
+        torch.Tensor,
+        torch.nn.Module,
+        torch.optim.Optimizer,
+        str,
+        list,
+        dict,
+        set,
+        int,
+        float,
+        Path,
+    ]
     return frozenset(written) | {name for kind in kinds for name in dir(kind)}
 
 

@@ -29,7 +29,9 @@ def judged(given: Input) -> Judgement:
         except Exception as error:  # noqa: BLE001 - whatever it raises is the problem
             place = traceback.extract_tb(error.__traceback__)[-1]
             judgement.add(
-                "dry run raises", f"{type(error).__name__} in {Path(place.filename).stem}.{place.name}", traceback.format_exc()
+                "dry run raises",
+                f"{type(error).__name__} in {Path(place.filename).stem}.{place.name}",
+                traceback.format_exc(),
             )
     judgement.seconds = time.process_time() - began
     return judgement

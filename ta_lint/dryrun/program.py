@@ -2,8 +2,8 @@
 
 import ast
 import builtins
-import warnings
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,7 +59,9 @@ class Program:
         found = self._yields.get(node)
         if found is None:
             may = path not in self._lines or "yield" in self.source(path, node)
-            found = self._yields[node] = may and any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node))
+            found = self._yields[node] = may and any(
+                isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node)
+            )
         return found
 
     def module(self, machine: Machine, path: str, name: str) -> Object:

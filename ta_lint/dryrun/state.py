@@ -86,7 +86,6 @@ class State:
             self.undo(mark)
             self.take([*here, *ends])
 
-
     def arrive(self, mark: int, ends: list[Changes], *, here: bool) -> None:
         """Go on from states that were left since `mark`; with `here`, from this one as well."""
         own = self.changes(mark)

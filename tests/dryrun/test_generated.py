@@ -8,7 +8,9 @@ from generating.programs import programs
 from generating.runs import Runner, runner
 from hypothesis import HealthCheck, assume, given, settings
 
-few = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
+few = settings(
+    derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False
+)
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,9 @@ def test_other_names_change_nothing_in_silent_bugs(which: str, tmp_path: Path) -
     changed = [
         (path, style)
         for number, path in enumerate(scripts)
-        for style in differences(path.read_text("utf-8"), tmp_path, ["neutral", list(STYLES)[number % len(STYLES)]])
+        for style in differences(
+            path.read_text("utf-8"), tmp_path, ["neutral", list(STYLES)[number % len(STYLES)]]
+        )
     ]
     assert changed == []
 

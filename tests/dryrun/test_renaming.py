@@ -12,7 +12,10 @@ from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.stubs.guess import _of_name, names
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = [*sorted((ROOT / "tests" / "runs").glob("*.py")), *sorted((ROOT / "benchmarks/silent_bugs/scripts").glob("*/*.py"))[::20]]
+PROGRAMS = [
+    *sorted((ROOT / "tests" / "runs").glob("*.py")),
+    *sorted((ROOT / "benchmarks/silent_bugs/scripts").glob("*/*.py"))[::20],
+]
 
 
 def differences(text: str, folder: Path, styles: list[str]) -> Iterator[str]:
@@ -38,7 +41,13 @@ def test_a_renamed_program_is_another_text(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(text, "utf-8")
     new = renamed(text, STYLES["my_"], dry_run(str(script)))
-    for line in ("def my_train(my_model, my_width=4):", "    my_x = torch.ones(my_width)", "class my_A:", "        my_self.my_own = 1", "my_train(my_A().my_fetch_it())"):
+    for line in (
+        "def my_train(my_model, my_width=4):",
+        "    my_x = torch.ones(my_width)",
+        "class my_A:",
+        "        my_self.my_own = 1",
+        "my_train(my_A().my_fetch_it())",
+    ):
         assert line in new
 
 
@@ -50,7 +59,10 @@ def test_a_hint_is_a_whole_word_of_a_name() -> None:
 
 
 def test_no_word_of_people_is_in_the_code() -> None:
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in Path(ta_lint.dryrun.__file__).parent.rglob("*.py")}
+    trees = {
+        path: ast.parse(path.read_text("utf-8"))
+        for path in Path(ta_lint.dryrun.__file__).parent.rglob("*.py")
+    }
     actions = {argument.value for tree in trees.values() for argument in emitted(tree)}
     words = {word for known in names().values() for word in known} - actions
     for path, tree in trees.items():
@@ -61,11 +73,15 @@ def test_no_word_of_people_is_in_the_code() -> None:
                 said = {*node.value.split(), *node.value.split("|")}
             else:
                 continue
-            assert len(said & words) < 3, f"{path.name}, line {node.lineno}: {said & words} belongs into ta_lint/data"
+            assert len(said & words) < 3, (
+                f"{path.name}, line {node.lineno}: {said & words} belongs into ta_lint/data"
+            )
 
 
 def emitted(tree: ast.Module) -> Iterator[ast.Constant]:
     """The actions that a file emits."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "emit":
-            yield from (part for one in node.args[:1] for part in ast.walk(one) if isinstance(part, ast.Constant))
+            yield from (
+                part for one in node.args[:1] for part in ast.walk(one) if isinstance(part, ast.Constant)
+            )

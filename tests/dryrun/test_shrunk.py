@@ -1,7 +1,6 @@
 """Small programs of which a dry run once said what is not so, found by `benchmarks/generated.py`."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from generating.runs import Runner, runner

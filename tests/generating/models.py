@@ -40,18 +40,39 @@ def own_class(w: Writer, deep: int = 0) -> str:
     for _ in range(1 + w.number(2)):
         made, used = _member(w, methods, deep)
         start += made
-        forward += [f"residual = x", *used, "x = x + residual"] if w.sometimes(5) else used
+        forward += ["residual = x", *used, "x = x + residual"] if w.sometimes(5) else used
     if w.sometimes(5):
         arguments, given = ", width=4, *, depth=1", w.pick("", "4, depth=2", "width=4", "depth=3")
         start += ["self.extra = nn.ModuleList([nn.Linear(width, width) for _ in range(depth)])"]
         forward += ["for each in self.extra:", "    x = each(x)"]
-    body = ["def __init__(self" + arguments + "):", *indented(start), "def forward(self, x):", *indented([*forward, "return x"]), *methods]
+    body = [
+        "def __init__(self" + arguments + "):",
+        *indented(start),
+        "def forward(self, x):",
+        *indented([*forward, "return x"]),
+        *methods,
+    ]
     base = "nn.Module"
     w.define(f"class {name}({base}):", *indented(body))
     if w.sometimes(6):
         derived = w.fresh("Net")
-        more = ["def __init__(self" + arguments + "):", *indented([f"super().__init__({'width, depth=depth' if arguments else ''})", "self.last = nn.Linear(4, 4)"])] if w.sometimes() else []
-        end = ["def forward(self, x):", *indented(["x = super().forward(x)", "return self.last(x)" if more else "return torch.tanh(x)"])]
+        more = (
+            [
+                "def __init__(self" + arguments + "):",
+                *indented(
+                    [
+                        f"super().__init__({'width, depth=depth' if arguments else ''})",
+                        "self.last = nn.Linear(4, 4)",
+                    ]
+                ),
+            ]
+            if w.sometimes()
+            else []
+        )
+        end = [
+            "def forward(self, x):",
+            *indented(["x = super().forward(x)", "return self.last(x)" if more else "return torch.tanh(x)"]),
+        ]
         w.define(f"class {derived}({name}):", *indented([*more, *end]))
         name = derived
     return f"{name}({given})"
@@ -79,7 +100,12 @@ def _listed(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lin
         [f"{own} = nn.ModuleList()", f"for _ in range({count}):", f"    {own}.append(nn.Linear(4, 4))"],
         [f"{own} = nn.ModuleList([{inner}])", f"{own}.extend([nn.Linear(4, 4)])"],
         [f"layers = [nn.Linear(4, 4)] * {count}", f"{own} = nn.ModuleList(layers)"],
-        [f"layers = []", f"for _ in range({count}):", "    layers += [nn.Linear(4, 4), nn.ReLU()]", f"{own} = nn.ModuleList(layers)"],
+        [
+            "layers = []",
+            f"for _ in range({count}):",
+            "    layers += [nn.Linear(4, 4), nn.ReLU()]",
+            f"{own} = nn.ModuleList(layers)",
+        ],
     )
     used = w.pick(
         [f"for each in {own}:", "    x = each(x)"],
@@ -134,14 +160,14 @@ def _parameter(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, 
         [f"{own} = nn.Parameter(torch.zeros(4), requires_grad=False)"],
         [f"self.register_parameter('{own[5:]}', nn.Parameter(torch.ones(4)))"],
         [f"{own} = nn.Parameter(torch.randn(4)).requires_grad_()"],
-        [f"weight = torch.randn(4)", "nn.init.normal_(weight)", f"{own} = nn.Parameter(weight)"],
+        ["weight = torch.randn(4)", "nn.init.normal_(weight)", f"{own} = nn.Parameter(weight)"],
     )
     return made, w.pick([f"x = x * {own}"], [f"x = x + {own}.unsqueeze(0)"], [f"x = x * {own}.detach()"], [f"x = x * {own}.data + {own}"],
                         [f"x = x * torch.exp({own}).clamp(max=2.0)"], [f"x = torch.where(x > 0, x * {own}, x)"])  # fmt: skip
 
 
 def _buffer(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
-    used = w.pick([f"x = x * {own}"], [f"if self.training:", f"    with torch.no_grad():", f"        {own}.mul_(0.9).add_(x.mean(0), alpha=0.1)", f"x = x - {own}"],
+    used = w.pick([f"x = x * {own}"], ["if self.training:", "    with torch.no_grad():", f"        {own}.mul_(0.9).add_(x.mean(0), alpha=0.1)", f"x = x - {own}"],
                   [f"{own}.copy_(x.detach().mean(0))", f"x = x - {own}"], [f"{own} = {own} * 0.5 + x.detach().mean(0)", f"x = x + {own}"])  # fmt: skip
     return [f"self.register_buffer('{own[5:]}', torch.ones(4))"], used
 
@@ -151,7 +177,11 @@ def _alias(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Line
 
 
 def _tied(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
-    return [f"{own} = nn.Linear(4, 4)", f"{own}_tied = nn.Linear(4, 4, bias=False)", f"{own}_tied.weight = {own}.weight"], [f"x = {own}_tied({own}(x))"]
+    return [
+        f"{own} = nn.Linear(4, 4)",
+        f"{own}_tied = nn.Linear(4, 4, bias=False)",
+        f"{own}_tied.weight = {own}.weight",
+    ], [f"x = {own}_tied({own}(x))"]
 
 
 def _frozen(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
@@ -159,27 +189,61 @@ def _frozen(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lin
         [f"{own}.requires_grad_(False)"],
         [f"for each in {own}.parameters():", "    each.requires_grad = False"],
         [f"for name, each in {own}.named_parameters():", "    each.requires_grad_('bias' in name)"],
-        [f"for name, each in {own}.named_parameters():", "    if name.endswith('weight'):", "        each.requires_grad = False"],
+        [
+            f"for name, each in {own}.named_parameters():",
+            "    if name.endswith('weight'):",
+            "        each.requires_grad = False",
+        ],
     )
     return [f"{own} = {w.pick('nn.Linear(4, 4)', inner)}", *freeze], [f"x = {own}(x)"]
 
 
 def _recurrent(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
     return w.pick(  # type: ignore[no-any-return]
-        ([f"{own} = nn.GRU(4, 4, batch_first=True)"], [f"states, _ = {own}(x.unsqueeze(1))", "x = states[:, -1]"]),
-        ([f"{own} = nn.LSTM(4, 4)"], [f"states, (hidden, cell) = {own}(x[None])", "x = hidden.squeeze(0) + cell[-1]"]),
-        ([f"{own} = nn.GRUCell(4, 4)"], ["hidden = torch.zeros(2, 4)", "for _ in range(2):", f"    hidden = {own}(x, hidden)", "x = hidden"]),
+        (
+            [f"{own} = nn.GRU(4, 4, batch_first=True)"],
+            [f"states, _ = {own}(x.unsqueeze(1))", "x = states[:, -1]"],
+        ),
+        (
+            [f"{own} = nn.LSTM(4, 4)"],
+            [f"states, (hidden, cell) = {own}(x[None])", "x = hidden.squeeze(0) + cell[-1]"],
+        ),
+        (
+            [f"{own} = nn.GRUCell(4, 4)"],
+            [
+                "hidden = torch.zeros(2, 4)",
+                "for _ in range(2):",
+                f"    hidden = {own}(x, hidden)",
+                "x = hidden",
+            ],
+        ),
     )
 
 
 def _attention(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
-    return [f"{own} = nn.MultiheadAttention(4, 2, batch_first=True)"], [f"mixed, weights = {own}(x[:, None], x[:, None], x[:, None])", "x = x + mixed.squeeze(1)"]
+    return [f"{own} = nn.MultiheadAttention(4, 2, batch_first=True)"], [
+        f"mixed, weights = {own}(x[:, None], x[:, None], x[:, None])",
+        "x = x + mixed.squeeze(1)",
+    ]
 
 
 def _conditional(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
-    test = w.pick("self.training", "not self.training", f"{own}_on", "self.use", *UNSURE, "torch.is_grad_enabled()", "x.shape[1] == 4", "x.requires_grad")
+    test = w.pick(
+        "self.training",
+        "not self.training",
+        f"{own}_on",
+        "self.use",
+        *UNSURE,
+        "torch.is_grad_enabled()",
+        "x.shape[1] == 4",
+        "x.requires_grad",
+    )
     test = test.replace(f"{own}_on", f"{own}_on") if "_on" in test else test
-    made = [f"{own} = {inner}", f"{own}_on = {w.pick('True', 'False')}", f"self.use = {w.pick('False', 'True')}"]
+    made = [
+        f"{own} = {inner}",
+        f"{own}_on = {w.pick('True', 'False')}",
+        f"self.use = {w.pick('False', 'True')}",
+    ]
     return made, w.pick(
         [f"if {test}:", f"    x = {own}(x)"],
         [f"if {test}:", f"    x = {own}(x)", "else:", "    x = torch.relu(x)"],
@@ -203,14 +267,25 @@ def _by_helper(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, 
     elif kind == 3:
         methods += ["@torch.no_grad()", f"def {name}(self, x):", f"    return {own}(x)"]
     elif kind == 4:
-        methods += [f"def {name}(self, *inputs, **options):", "    scale = options.get('scale', 1.0)", f"    return {own}(*inputs) * scale"]
+        methods += [
+            f"def {name}(self, *inputs, **options):",
+            "    scale = options.get('scale', 1.0)",
+            f"    return {own}(*inputs) * scale",
+        ]
         return [f"{own} = {inner}"], [f"x = self.{name}(x, {w.pick('', 'scale=2.0')})"]
     elif kind == 5:
         methods += [f"def {name}(self, x):", f"    return x, {own}(x)"]
-        return [f"{own} = {inner}"], w.pick([f"_, x = self.{name}(x)"], [f"x = self.{name}(x)[1]"], [f"old, new = self.{name}(x)", "x = old + new"])
+        return [f"{own} = {inner}"], w.pick(
+            [f"_, x = self.{name}(x)"],
+            [f"x = self.{name}(x)[1]"],
+            [f"old, new = self.{name}(x)", "x = old + new"],
+        )
     else:
         methods += [f"def {name}(self, x):", f"    return {{'hidden': {own}(x), 'input': x}}"]
-        return [f"{own} = {inner}"], w.pick([f"x = self.{name}(x)['hidden']"], [f"found = self.{name}(x)", "x = found.get('hidden') + found['input']"])
+        return [f"{own} = {inner}"], w.pick(
+            [f"x = self.{name}(x)['hidden']"],
+            [f"found = self.{name}(x)", "x = found.get('hidden') + found['input']"],
+        )
     return [f"{own} = {inner}"], [f"x = self.{name}(x)"]
 
 
@@ -231,8 +306,11 @@ def _functional(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines,
         [f"x = x @ {own}.weight.t()"],
         [f"x = F.dropout({own}(x), 0.1, self.training)"],
         [f"x = torch.cat([{own}(x)[:, :2], x[:, 2:]], dim=1)"],
-        [f"left, right = {own}(x).chunk(2, dim=-1)", "x = torch.cat([left * torch.sigmoid(right), right], -1)"],
-        [f"x = x.clone()", f"x[:, 0] = {own}(x)[:, 1]"],
+        [
+            f"left, right = {own}(x).chunk(2, dim=-1)",
+            "x = torch.cat([left * torch.sigmoid(right), right], -1)",
+        ],
+        ["x = x.clone()", f"x[:, 0] = {own}(x)[:, 1]"],
         [f"x = torch.utils.checkpoint.checkpoint({own}, x, use_reentrant=False)"],
         [f"x = torch.einsum('bi,oi->bo', x, {own}.weight)"],
         [f"x = x.masked_fill({own}(x) > 0, 0.0)"],
@@ -246,25 +324,44 @@ def _assigned(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, L
     return w.pick(  # type: ignore[no-any-return]
         ([f"self.add_module('{name}', {inner})"], [f"x = {own}(x)"]),
         ([f"setattr(self, '{name}', {inner})"], [f"x = getattr(self, '{name}')(x)"]),
-        (["for index in range(2):", f"    setattr(self, f'{name}_{{index}}', nn.Linear(4, 4))"], ["for index in range(2):", f"    x = getattr(self, f'{name}_{{index}}')(x)"]),
+        (
+            ["for index in range(2):", f"    setattr(self, f'{name}_{{index}}', nn.Linear(4, 4))"],
+            ["for index in range(2):", f"    x = getattr(self, f'{name}_{{index}}')(x)"],
+        ),
         ([f"{own}_a, {own}_b = nn.Linear(4, 4), {inner}"], [f"x = {own}_b({own}_a(x))"]),
         ([f"{own}_a = {own}_b = {inner}"], [f"x = {own}_b({own}_a(x))"]),
         ([f"{own} = nn.Linear(4, 4)", f"{own} = {inner}"], [f"x = {own}(x)"]),
         ([f"{own}_old = nn.Linear(4, 4)", f"{own} = {inner}", f"del {own}_old"], [f"x = {own}(x)"]),
-        ([f"kinds = {{'line': lambda: nn.Linear(4, 4), 'norm': lambda: nn.LayerNorm(4)}}", f"{own} = kinds['{w.pick('line', 'norm')}']()"], [f"x = {own}(x)"]),
-        ([f"make = functools.partial(nn.Linear, 4)", f"{own} = make(4)"], [f"x = {own}(x)"]),
+        (
+            [
+                "kinds = {'line': lambda: nn.Linear(4, 4), 'norm': lambda: nn.LayerNorm(4)}",
+                f"{own} = kinds['{w.pick('line', 'norm')}']()",
+            ],
+            [f"x = {own}(x)"],
+        ),
+        (["make = functools.partial(nn.Linear, 4)", f"{own} = make(4)"], [f"x = {own}(x)"]),
     )
 
 
 def _optional(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
     made = f"{own} = {inner} if {w.pick('True', 'False', 'random.random() < 0.5', 'len(sys.argv) > 3')} else {w.pick('None', 'nn.Identity()', 'nn.Linear(4, 4)')}"
-    return [made], w.pick([f"if {own} is not None:", f"    x = {own}(x)"], [f"x = x if {own} is None else {own}(x)"], [f"if {own}:", f"    x = {own}(x)"])
+    return [made], w.pick(
+        [f"if {own} is not None:", f"    x = {own}(x)"],
+        [f"x = x if {own} is None else {own}(x)"],
+        [f"if {own}:", f"    x = {own}(x)"],
+    )
 
 
 def _growing(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
     return w.pick(  # type: ignore[no-any-return]
-        ([f"{own} = {inner}", f"self.seen = 0"], ["self.seen += 1", "if self.seen > 2:", f"    x = {own}(x)"]),
-        ([f"{own} = {inner}", f"self.last = None"], [f"x = {own}(x)", "if self.last is not None:", "    x = x + self.last", "self.last = x.detach()"]),
+        (
+            [f"{own} = {inner}", "self.seen = 0"],
+            ["self.seen += 1", "if self.seen > 2:", f"    x = {own}(x)"],
+        ),
+        (
+            [f"{own} = {inner}", "self.last = None"],
+            [f"x = {own}(x)", "if self.last is not None:", "    x = x + self.last", "self.last = x.detach()"],
+        ),
         ([f"{own} = {inner}", "self.log = []"], [f"x = {own}(x)", "self.log.append(x.mean().item())"]),
     )
 
@@ -275,7 +372,12 @@ def _tupled(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lin
         [f"a, *b = {own}(x), x, x", "x = a + b[0]"],
         [f"found = dict(a={own}(x))", "found['a'] = found['a'] * 2", "x = found.pop('a')"],
         ["outputs = []", "for _ in range(3):", f"    outputs.append({own}(x))", "x = outputs[-1]"],
-        ["outputs = []", "for _ in range(3):", f"    outputs.append({own}(x))", "x = torch.stack(outputs).sum(0)"],
+        [
+            "outputs = []",
+            "for _ in range(3):",
+            f"    outputs.append({own}(x))",
+            "x = torch.stack(outputs).sum(0)",
+        ],
         [f"x = (lambda value: {own}(value) + value)(x)"],
         [f"x = max([{own}(x), x], key=lambda value: value.sum().item())"],
     )
@@ -283,5 +385,10 @@ def _tupled(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lin
 
 def _lazily(w: Writer, own: str, inner: str, methods: Lines) -> tuple[Lines, Lines]:
     name = w.fresh("made")
-    methods += [f"def {name}(self):", f"    if {own} is None:", f"        {own} = {inner}", f"    return {own}"]
+    methods += [
+        f"def {name}(self):",
+        f"    if {own} is None:",
+        f"        {own} = {inner}",
+        f"    return {own}",
+    ]
     return [f"{own} = None"], [f"x = self.{name}()(x)"]

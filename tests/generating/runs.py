@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from oracle import REAL, Comparison, by_hand, compare
+
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.stubs.torch.modules import MODULE, held, modules
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, certain_roots
@@ -69,7 +70,11 @@ def _uncertain(script: Path, real: dict[str, Any]) -> Iterator[str]:
     said = {
         (event.action, event.place.line)
         for event in machine.events
-        if not by_hand(event) and event.certain and event.entry is None and event.functions and event.action in kinds
+        if not by_hand(event)
+        and event.certain
+        and event.entry is None
+        and event.functions
+        and event.action in kinds
     }
     for action, line in sorted(said - done):
         yield f"{action} in line {line} of a function never happens"
@@ -117,11 +122,20 @@ def _differs(said: Value, really: Any) -> Iterator[str]:  # noqa: C901 - one cas
     elif isinstance(said, Tensor):
         facts = said.facts
         if kind == "tensor":
-            takes = True if certain_roots(said) or facts.requires is True else None if facts.roots or facts.open or facts.requires is None else False
+            takes = (
+                True
+                if certain_roots(said) or facts.requires is True
+                else None
+                if facts.roots or facts.open or facts.requires is None
+                else False
+            )
             if takes is not None and takes is not rest[0]:
                 yield f"requires_grad {takes}, really {rest[0]}"
             shape = facts.shape
-            if shape is not None and (len(shape) != len(rest[1]) or any(isinstance(a, int) and a != b for a, b in zip(shape, rest[1], strict=True))):
+            if shape is not None and (
+                len(shape) != len(rest[1])
+                or any(isinstance(a, int) and a != b for a, b in zip(shape, rest[1], strict=True))
+            ):
                 yield f"shape {shape}, really {rest[1]}"
         else:
             yield f"a tensor, really {really}"
@@ -132,7 +146,12 @@ def _differs(said: Value, really: Any) -> Iterator[str]:  # noqa: C901 - one cas
                 yield f"training {training.value}, really {rest[1]}"
             own = held(said)
             listed = not any("…" in one.fields for _, one in modules(said))
-            if listed and own.complete and len(own.parameters) != rest[2] and "parameters of its own" not in dict(own.parameters):
+            if (
+                listed
+                and own.complete
+                and len(own.parameters) != rest[2]
+                and "parameters of its own" not in dict(own.parameters)
+            ):
                 yield f"{len(own.parameters)} parameters, really {rest[2]}"
         else:
             yield f"a module, really {really}"

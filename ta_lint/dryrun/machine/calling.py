@@ -132,7 +132,12 @@ def make(
 ) -> Value:
     """An instance of a class."""
     start = cls.find("__init__")
-    if machine.outline and cls.node is not None and isinstance(start, Function) and start.node in machine.called:
+    if (
+        machine.outline
+        and cls.node is not None
+        and isinstance(start, Function)
+        and start.node in machine.called
+    ):
         return outlined(machine, cls, node)
     creator = cls.find("__new__")
     if isinstance(creator, Native):

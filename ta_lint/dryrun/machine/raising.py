@@ -7,7 +7,8 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.machine import Catch, Machine, Raised
 from ta_lint.dryrun.state import Changes
-from ta_lint.dryrun.values import Class, Object, Sequence as Several, Unknown, Value, options
+from ta_lint.dryrun.values import Class, Object, Unknown, Value, options
+from ta_lint.dryrun.values import Sequence as Several
 
 Body = Callable[[], Flow]
 
@@ -75,7 +76,10 @@ def _any(verdicts: Iterable[bool | None]) -> bool | None:
 
 def finish(machine: Machine, body: Body, final: Body) -> Flow:
     """Run a body, and on every way out of it what ends it: at its end, and where it returns, breaks or raises."""
-    frame, now = machine.frames[-1] if machine.frames else None, machine.passes[-1] if machine.passes else None
+    frame, now = (
+        machine.frames[-1] if machine.frames else None,
+        machine.passes[-1] if machine.passes else None,
+    )
     ways: list[tuple[list[Changes], Callable[[], int]]] = []
     if frame is not None:
         ways.append((frame.exits, lambda: frame.mark))
@@ -88,7 +92,9 @@ def finish(machine: Machine, body: Body, final: Body) -> Flow:
             new = left[count:]
             del left[count:]
 
-            def again(left: list[Changes] = left, mark: Callable[[], int] = mark, new: list[Changes] = new) -> None:
+            def again(
+                left: list[Changes] = left, mark: Callable[[], int] = mark, new: list[Changes] = new
+            ) -> None:
                 machine.state.arrive(mark(), new, here=False)
                 final()
                 left.append(machine.state.changes(mark()))

@@ -51,7 +51,9 @@ def _exception(kind: type[BaseException]) -> Class:
     known = find(name)
     if isinstance(known, Class):
         return known
-    return new_class(name, bases=[_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)])
+    return new_class(
+        name, bases=[_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)]
+    )
 
 
 for _found in list(vars(builtins).values()):
@@ -96,7 +98,9 @@ def _bool(made: Call) -> Value:
 def distinct(items: Iterable[Value], rest: Value | None = None) -> tuple[tuple[Value, ...], Value | None]:
     """What a set of these holds: each once, and of those that may be equal nobody knows how many."""
     known = tuple(dict.fromkeys(items))
-    if all(isinstance(one, Known) for one in known) or not any(isinstance(one, Known | Unknown | Choice) for one in known):
+    if all(isinstance(one, Known) for one in known) or not any(
+        isinstance(one, Known | Unknown | Choice) for one in known
+    ):
         return known, rest
     return (), joined([*known, *([] if rest is None else [rest])])
 

@@ -69,7 +69,10 @@ def _extend(made: Call) -> Value:
     if own.cls.is_a(SET):
         items, rest = distinct(own.items + items, rest)
     elif own.rest is not None or (own.items and any(one.settled for one in made.machine.passes)):
-        items, rest = own.items, joined([*items, *([] if rest is None else [rest])]) if items or rest else None
+        items, rest = (
+            own.items,
+            joined([*items, *([] if rest is None else [rest])]) if items or rest else None,
+        )
     else:
         items = own.items + items
     made.machine.state.refill(own, items, rest)
@@ -85,7 +88,9 @@ def _of_sets(made: Call) -> Value:
     for more, further in found:
         apart = rest is None and further is None and all(_apart(one) for one in (*items, *more))
         if name in ("or", "ior", "union"):
-            items, rest = distinct((*items, *more), joined([one for one in (rest, further) if one]) if rest or further else None)
+            items, rest = distinct(
+                (*items, *more), joined([one for one in (rest, further) if one]) if rest or further else None
+            )
         elif not apart:
             items, rest = (), joined([*items, *more, *(one for one in (rest, further) if one)])
         elif name in ("xor", "symmetric_difference"):
@@ -287,7 +292,9 @@ LONGEST = 2_000
 
 
 def _length(value: Any) -> int:
-    return sum(map(_length, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 1
+    return (
+        sum(map(_length, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 1
+    )
 
 
 def _plain(value: Value) -> Any:

@@ -20,7 +20,6 @@ from ta_lint.dryrun.values import (
     Object,
     Sequence,
     Stream,
-    Table,
     Unknown,
     Value,
     join,
@@ -150,7 +149,12 @@ def _sorted(made: Call) -> Value:
 def in_order(items: tuple[Value, ...], rest: Value | None, how: dict[str, Value]) -> Sequence:
     """A sorted list: constants are compared, and of other values nobody knows the order."""
     reverse = how.pop("reverse", FALSE)
-    if rest is None and not how and isinstance(reverse, Known) and all(isinstance(one, Known) for one in items):
+    if (
+        rest is None
+        and not how
+        and isinstance(reverse, Known)
+        and all(isinstance(one, Known) for one in items)
+    ):
         try:
             return list_of(map(Known, sorted((one.value for one in items), reverse=bool(reverse.value))))  # type: ignore[attr-defined]
         except TypeError:

@@ -83,7 +83,11 @@ def held(module: Object) -> Held:
     found: dict[int, tuple[str, Tensor]] = {}
     complete = True
     for prefix, one in modules(module):
-        complete = complete and not (one.cls.out_of_sight or one.fields.get("incomplete") == TRUE or any(map(_may_be_one, one.fields.values())))
+        complete = complete and not (
+            one.cls.out_of_sight
+            or one.fields.get("incomplete") == TRUE
+            or any(map(_may_be_one, one.fields.values()))
+        )
         for name, value in one.fields.items():
             for tensor in options(value) if isinstance(value, Value) else ():
                 if isinstance(name, str) and isinstance(tensor, Tensor) and tensor.cls is PARAMETER:
@@ -95,7 +99,9 @@ def held(module: Object) -> Held:
 
 def _may_be_one(value: object) -> bool:
     """Whether a field holds one of several modules or parameters."""
-    return isinstance(value, Choice) and any(is_module(one) or (isinstance(one, Tensor) and one.cls is PARAMETER) for one in value.options)
+    return isinstance(value, Choice) and any(
+        is_module(one) or (isinstance(one, Tensor) and one.cls is PARAMETER) for one in value.options
+    )
 
 
 def _may_be_module(value: Unknown) -> bool:
@@ -453,7 +459,9 @@ def _fill_keyed(made: Call) -> Value:
             else:
                 rest = pair if rest is None else join(rest, pair)
         if rest is not None:
-            value = rest.items[1] if isinstance(rest, Sequence) and len(rest.items) == 2 else Unknown("a module")
+            value = (
+                rest.items[1] if isinstance(rest, Sequence) and len(rest.items) == 2 else Unknown("a module")
+            )
             made.machine.state.write(own.fields, "…", value)
             if not is_module(value):
                 made.machine.state.write(own.fields, "incomplete", TRUE)
@@ -489,7 +497,8 @@ def _keyed_parts(made: Call) -> Value:
     if own.fields.get("incomplete") == TRUE:
         beyond = Unknown("a module out of sight")
     return list_of(
-        [part(Known(key), value) for key, value in known], None if beyond is None else part(Unknown("a name", "str"), beyond)
+        [part(Known(key), value) for key, value in known],
+        None if beyond is None else part(Unknown("a name", "str"), beyond),
     )
 
 

@@ -8,7 +8,11 @@ from ta_lint.dryrun.values import TRUE, Object, Unknown, Value
 
 IN_PLACE = {"weight_norm": ("_g", "_v"), "spectral_norm": ("_orig",)}
 """What `torch.nn.utils` calls the parameters that take the place of one."""
-APART = {"weight_norm": ("original0", "original1"), "spectral_norm": ("original",), "orthogonal": ("original",)}
+APART = {
+    "weight_norm": ("original0", "original1"),
+    "spectral_norm": ("original",),
+    "orthogonal": ("original",),
+}
 """The same for `torch.nn.utils.parametrizations`, which keeps them in a module of their own."""
 
 

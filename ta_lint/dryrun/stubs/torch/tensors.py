@@ -141,11 +141,15 @@ def _led_to(value: Value) -> "tuple[frozenset[Tensor], frozenset[Tensor]]":
         return roots_of(value), certain_roots(value)
     if isinstance(value, Choice):
         several = [_led_to(one) for one in value.options]
-        return frozenset().union(*(every for every, _ in several)), frozenset.intersection(*(one for _, one in several))
+        return frozenset().union(*(every for every, _ in several)), frozenset.intersection(
+            *(one for _, one in several)
+        )
     if isinstance(value, Sequence | Table):
         inside = value.every if isinstance(value, Sequence) else value.fields.values()
         several = [_led_to(one) for one in inside]
-        return frozenset().union(*(every for every, _ in several)), frozenset().union(*(one for _, one in several))
+        return frozenset().union(*(every for every, _ in several)), frozenset().union(
+            *(one for _, one in several)
+        )
     return NOTHING, NOTHING
 
 
@@ -170,7 +174,8 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     requires = True if certain else None if roots or why else False
     return Tensor(
         replace(
-            Facts(roots, why, cuts, requires, not roots and not why, source=source, perhaps=roots - certain), **known
+            Facts(roots, why, cuts, requires, not roots and not why, source=source, perhaps=roots - certain),
+            **known,
         ),
         place,
     )
