@@ -67,6 +67,7 @@ PROGRAMS = {
     "async code": "async def f():\n    async with a as b:\n        async for c in d:\n            yield await c\n    return\nx = [y async for y in f()]\nasync def g():\n    return [await z for z in f()]\n",
     "exceptions in exceptions": "try:\n    try:\n        raise ValueError\n    except KeyError:\n        raise\n    finally:\n        raise TypeError from None\nexcept* (TypeError, ValueError) as e:\n    raise e\nfinally:\n    raise\n",
     "ways out of a finally": "def f():\n    for x in y:\n        try:\n            return 1\n        finally:\n            continue\n    while z:\n        try:\n            break\n        finally:\n            return 2\nf()\n",
+    "breaks outside of loops": "if x:\n    break\nif y:\n    continue\nif z:\n    return\nyield 1\nawait x\n",
     "statements where they must not be": "x = 1\ndef f():\n    global x, y\n    nonlocal_ = 1\n    del x\n    x\nf()\nyield_ = (lambda: (yield))()\n",
     "a context manager that is none": "with 1, None, [], f() as x, open('y') as z:\n    pass\nimport contextlib\n@contextlib.contextmanager\ndef g():\n    return 1\nwith g() as y:\n    pass\n@contextlib.contextmanager\ndef h():\n    yield 1\n    yield 2\nwith h():\n    pass\n",
     "data classes": "from dataclasses import dataclass, field\n@dataclass(1, 2, *3)\nclass A:\n    a: int = field(default_factory=1)\n    b = 2\n    def __post_init__(self):\n        A()\nA(1, 2, 3)\nfrom enum import Enum\nclass E(Enum):\n    X = E\n    Y = 1\nE.X.value\nE(1)\nE['X']\nlist(E)\n",

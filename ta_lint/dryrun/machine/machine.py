@@ -143,6 +143,8 @@ class Machine:
         if flow is Flow.RETURN:
             frame = self.frames[-1]
             frame.exits.append(self.state.changes(frame.mark))
+        elif not self.passes:
+            pass  # outside of a loop: Python would not run it
         elif flow is Flow.BREAK:
             self.passes[-1].breaks.append(self.state.changes(self.passes[-1].start))
         elif flow is Flow.CONTINUE:
