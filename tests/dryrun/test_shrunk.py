@@ -55,6 +55,23 @@ else:
     model(x)
 """,
     "a loop that goes backwards": "for last in reversed(range(3)):\n    pass\nfor lowest in sorted({3, 1, 2}, reverse=True):\n    pass\n",
+    "a mode that turns in each pass": """
+model = nn.Linear(4, 4)
+for step in range(4):
+    model(x)
+    model.train(not model.training)
+""",
+    "a mode that a later pass sees": """
+model = nn.Linear(4, 4)
+for epoch in range(2):
+    model.train()
+    for step in range(4):
+        match step:
+            case 1:
+                model.eval()
+            case 2 | 3:
+                model(x)
+""",
     "a weight that is computed": """
 model = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.assigning import assign
@@ -10,7 +11,7 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import Known, Unknown, Value
+from ta_lint.dryrun.values import Choice, Known, Unknown, Value
 
 PASSES = 2
 
@@ -61,10 +62,18 @@ class Loop:
         self.machine = machine
         self.frame = frame
         self.doubt = machine.doubt
+        self.bound: set[tuple[int, Any]] = set()
+        """What the loop itself assigns in a pass."""
         self.now = Pass(machine.place(node), -1, over, exact, machine.state.mark)
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
-        """One more pass. `bind` assigns what the loop goes over."""
+        """One more pass, and yet another where the settled one ends otherwise than it begins. `bind` assigns what the loop goes over."""
+        flow = self._pass(bind, body)
+        if flow is Flow.ON and self.now.settled and self._still_changes():
+            flow = self._pass(bind, body)
+        return flow
+
+    def _pass(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         machine, now = self.machine, self.now
         now.number += 1
         if now.settled:
@@ -75,6 +84,7 @@ class Loop:
         machine.frames.append(self.frame)  # a generator that gives the elements is above it otherwise
         try:
             bind()
+            self.bound = set(machine.state.changes(now.mark))
             flow = run(machine, body, self.frame)
             if flow in (Flow.ON, Flow.CONTINUE, Flow.GONE):
                 machine.state.meet(now.mark, flow, now.continues)
@@ -98,6 +108,17 @@ class Loop:
                 and _counts(new)
             ):
                 state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
+
+    def _still_changes(self) -> bool:
+        """Whether the pass has changed a constant that it began with; what becomes another constant differs from pass to pass."""
+        state, found = self.machine.state, False
+        for at, (store, key, old, new) in state.changes(self.now.mark).items():
+            changed = isinstance(old, Known) and isinstance(new, Known | Unknown | Choice) and old != new
+            if changed and at not in self.bound:
+                found = True
+                if isinstance(new, Known):
+                    state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
+        return found
 
     def end(self, flow: Flow, orelse: list[ast.stmt]) -> Flow:
         """What comes after the loop, which ended so."""

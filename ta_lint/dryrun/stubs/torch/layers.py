@@ -195,7 +195,8 @@ def _define(name: str, layer: Layer) -> Class:
         parameters = own_parameters(own)
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
-        output = layer.output(shape, own.fields["sizes"]) if shape is not None else None
+        sizes = own.fields.get("sizes")
+        output = layer.output(shape, sizes) if shape is not None and sizes is not None else None
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
         return computed(
