@@ -270,7 +270,10 @@ def _death(given: Input, status: int) -> Event:
 
 
 def _judge_alone(given: Input) -> None:
-    start_thread(lambda: judge(given)).join()
+    def judge_it() -> None:
+        judge(given)
+
+    start_thread(judge_it).join()
 
 
 @dataclass
