@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "check": "lint files and folders",
     "clean": "remove the cache",
+    "explain": "tell a script's training as the linter understands it",
     "rule": "explain a rule",
     "merge": "join the reports of the linter and of runs",
     "server": "start the language server, for editors",
@@ -24,7 +25,6 @@ _COMMANDS = {
 }
 
 _ELSEWHERE = {
-    "explain": "ta-lint rule",
     "lint": "ta-lint check",
     **{
         name: f"ta-runtime {name}"

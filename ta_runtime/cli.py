@@ -54,7 +54,7 @@ examples:
 _OBJECT = re.compile(r"[A-Za-z_][\w.]+:[A-Za-z_][\w.]*")
 
 _ELSEWHERE = {
-    "explain": "ta-lint rule",
+    "explain": "ta-lint explain",
     **{name: f"ta-lint {name}" for name in ("clean", "lint", "merge", "rule", "rules", "server")},
     "lint": "ta-lint check",
 }

@@ -115,7 +115,7 @@ class _Names:
             elif (
                 isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node not in inner
             ) or (isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name):
-                self.variables.add(node.name)
+                self.variables.add(str(node.name))
             elif (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.ctx, ast.Store)

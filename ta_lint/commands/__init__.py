@@ -16,6 +16,7 @@ examples:
   ta-lint check - --stdin-filename train.py       lint standard input; with --fix print the fixed source
   ta-lint merge lint.sarif run.sarif              confirm or refute findings by a run
   ta-lint rule TA600                              explain a rule, with examples
+  ta-lint explain train.py                        tell its training as the linter understands it, without running it
   ta-lint rules loop                              list rules, with what each finds; `ta-lint rule --all` explains all
   ta-lint clean                                   remove the cache
 

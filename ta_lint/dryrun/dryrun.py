@@ -15,6 +15,7 @@ from ta_lint.dryrun.stubs.python import (
     standard,
 )
 from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, parametrized, training
+from ta_lint.project.layout import Layout
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
@@ -36,6 +37,11 @@ _LIBRARIES = (
     training,
 )
 """What is imported for what it registers."""
+
+
+def of_project(root: str) -> Machine:
+    """A machine for the scripts of one project, which parses and imports each of its files once."""
+    return Machine(Program(Layout(root)))
 
 
 def dry_run(path: str) -> Machine:

@@ -2,24 +2,28 @@
 
 import ast
 import builtins
+import os
 import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.reading import read
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.stubs.guess import guess
-from ta_lint.dryrun.values import Class, Known, Object, Unknown, Value
+from ta_lint.dryrun.values import Class, Known, Object, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
 _SAID = re.compile(r'"""(?s:.*?)"""|#.*')
+LARGE = 200
+"""Files of a package whose files import each other on demand."""
 LARGEST = 1 << 20
 """Bytes of a file; a larger one is data."""
 
@@ -42,12 +46,26 @@ class Program:
         if path not in self._trees:
             try:
                 text = read(path, LARGEST + 1)
-                with warnings.catch_warnings(action="ignore"):  # Python warns of what it parses
+                with warnings.catch_warnings(action="ignore"):  # of the program's own text
                     self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
                 self._lines[path] = text.splitlines()
             except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
+
+    def defines(self, path: str, name: str) -> bool:
+        """Whether a file has a function of this name, or a method: `Trainer.fit`, or `fit` alone."""
+        owner, _, last = name.rpartition(".")
+        scopes = (
+            scope
+            for scope in ast.walk(self.tree(path) or ast.Module([], []))
+            if not owner or (isinstance(scope, ast.ClassDef) and scope.name == owner)
+        )
+        return any(
+            isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == last
+            for scope in scopes
+            for one in ast.iter_child_nodes(scope)
+        )
 
     def source(self, path: str, node: ast.AST) -> str:
         """The lines of a function, without what they say to people."""
@@ -75,16 +93,9 @@ class Program:
             self._frames[path] = frame
             tree = self.tree(path)
             if tree is not None:
-                machine.frames.append(frame)
-                passes, doubt, steps = machine.passes, machine.doubt, machine.steps
-                machine.passes, machine.steps = [], 0
-                try:
+                with machine.aside():
+                    machine.frames.append(frame)
                     run(machine, tree.body, frame)
-                except (Raised, Exhausted, RecursionError):
-                    pass
-                finally:
-                    del machine.frames[machine.frames.index(frame) :]
-                    machine.passes, machine.doubt, machine.steps = passes, doubt, steps
         return found
 
     def frame(self, path: str) -> Frame:
@@ -99,7 +110,9 @@ class Program:
         return self._of(machine, path, name)
 
     def member(self, machine: Machine, importer: str, module: str, name: str) -> Value:
-        """What `from module import name` binds."""
+        """What `from module import name` binds. In a large package that is looked up where the name is used, so that one file does not
+        run all others.
+        """
         path = self._file_of(importer, module)
         if path is None:
             return (
@@ -107,9 +120,22 @@ class Program:
                 if not module.startswith(".")
                 else Unknown(f"{module}.{name} is not in the project")
             )
+        if machine.checking or len(self._layout.package(path)) >= LARGE:
+            return OnDemand(path, module, name)
+        return self._member(machine, path, module, name)
+
+    def demanded(self, machine: Machine, names: dict[Any, Any], key: str) -> Value:
+        """The value of a name that has been imported on demand; from now on the name has it."""
+        wanted = names[key]
+        while isinstance(wanted, OnDemand):
+            names[key] = Unknown(f"{wanted.module}.{wanted.name} imports itself")
+            wanted = names[key] = self._member(machine, wanted.path, wanted.module, wanted.name)
+        return wanted  # type: ignore[no-any-return]
+
+    def _member(self, machine: Machine, path: str, module: str, name: str) -> Value:
         found = self._of(machine, path, module)
         if name in found.fields:
-            return found.fields[name]  # type: ignore[no-any-return]
+            return self.demanded(machine, found.fields, name)
         inside = self._layout.inside(path, name) if not path.endswith(".py") else None
         return (
             Unknown(f"{module}.{name} is not in the project")
@@ -120,7 +146,7 @@ class Program:
     def exported(self, machine: Machine, importer: str, module: str) -> Iterator[tuple[str, Value]]:
         """What `from module import *` binds."""
         path = self._file_of(importer, module)
-        if path is not None:
+        if path is not None and not machine.checking:
             names = self._of(machine, path, module).fields
             yield from [(name, value) for name, value in names.items() if not name.startswith("_")]
 
@@ -165,5 +191,8 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def layout_of(path: str) -> Layout:
-    """The folders around a script."""
-    return Layout(str(Path(path).resolve().parent))
+    """The folders of the project that a script is in."""
+    root = Path(Layout(os.sep).outermost(str(Path(path).resolve())))
+    while (root / "__init__.py").exists():
+        root = root.parent
+    return Layout(str(root))

@@ -80,6 +80,20 @@ class External(Value):
         return f"External({self.name!r})"
 
 
+class OnDemand(Value):
+    """A name that is imported where it is first used: `name` of the module at `path`, which is `module` by name."""
+
+    __slots__ = ("module", "name", "path")
+
+    def __init__(self, path: str, module: str, name: str) -> None:
+        self.path = path
+        self.module = module
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"OnDemand({self.module!r}, {self.name!r})"
+
+
 class Choice(Value):
     """One of a few values: objects, or constants."""
 

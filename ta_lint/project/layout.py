@@ -65,6 +65,13 @@ class Layout:
             return module
         return os.path.join(module, PACKAGE) if self._has(module, PACKAGE) else None
 
+    def package(self, path: str) -> list[str]:
+        """The files of the outermost package that a file or folder is in, those of a large one in part."""
+        folder = path if not path.endswith(".py") else os.path.dirname(path)
+        while self._has(os.path.dirname(folder), PACKAGE) and os.path.dirname(folder) != folder:
+            folder = os.path.dirname(folder)
+        return self._below(folder)
+
     def nearby(self, path: str) -> list[str]:
         """The Python files around a file, the nearest first: those of its folder, then of the folder above, and so on."""
         folder = os.path.dirname(path)

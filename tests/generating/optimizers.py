@@ -88,16 +88,14 @@ def _made(w: Writer, given: str) -> str:
         named = w.pick("", ", kind='adam'")
         return f"{maker}({given}{named})"
     table = "{'SGD': torch.optim.SGD, 'Adam': torch.optim.Adam}"
+    if how == 0:
+        return str(w.pick(*MAKERS)).format(given)
     return (
-        w.pick(*MAKERS).format(given)
-        if how == 0
-        else (  # type: ignore[no-any-return]
-            f"{table}['{kind}']({given}, lr=0.01)",
-            f"functools.partial(torch.optim.SGD, lr=0.01)({given})",
-            f"getattr(torch.optim, '{kind}')({given}, lr=0.01)",
-            f"torch.optim.{kind}({given}, **{{'lr': 0.01}})",
-        )[how - 2]
-    )
+        f"{table}['{kind}']({given}, lr=0.01)",
+        f"functools.partial(torch.optim.SGD, lr=0.01)({given})",
+        f"getattr(torch.optim, '{kind}')({given}, lr=0.01)",
+        f"torch.optim.{kind}({given}, **{{'lr': 0.01}})",
+    )[how - 2]
 
 
 GROUPS = "[{'params': decay, 'weight_decay': 0.1}, {'params': plain, 'weight_decay': 0.0}]"

@@ -20,9 +20,8 @@ class Scope:
 
 def unit(scope: Scope) -> Lines:
     """One thing that a training does."""
-    return scope.w.pick(
-        step, step, step, mode, evaluation, accumulation, closure, average, freezing, two_losses
-    )(scope)  # type: ignore[no-any-return]
+    kinds = (step, step, step, mode, evaluation, accumulation, closure, average, freezing, two_losses)
+    return kinds[scope.w.number(len(kinds) - 1)](scope)
 
 
 def clearing(scope: Scope, optimizer: str) -> Lines:

@@ -6,9 +6,12 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, evaluates, executes, run
 from ta_lint.dryrun.values import Class, External, Function, Native, Object, Unknown, Value, options
+
+MOST_OF_A_DECORATOR = 1000
+"""Statements and calls of a decorator. One that takes more, such as one that writes documentation, is left out."""
 
 
 def _function(
@@ -56,10 +59,21 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
     by = evaluate(machine, decorator, frame)
     if isinstance(by, External | Unknown):
         return value
+    code = by.node if isinstance(by, Function) else decorator
+    if code in machine.heavy:
+        return value
+    depth, limit = len(machine.frames), machine.limit
+    machine.limit = min(limit, machine.steps + MOST_OF_A_DECORATOR)
     try:
         result = call(machine, by, [value], {}, decorator)
     except Raised:
-        return value
+        result = value
+    except Exhausted:
+        machine.heavy.add(code)
+        result = value
+    finally:
+        del machine.frames[depth:]
+        machine.limit = limit
     return value if isinstance(result, Unknown) else result
 
 

@@ -13,16 +13,22 @@ from ta_lint.dryrun.values import Class, Function, Object, Value
 def run_script(machine: Machine, path: str) -> None:
     """Run a file as a script, and then all of its functions and methods that have not been called."""
     module = machine.program.module(machine, path, "__main__")
-    for value in list(module.fields.values()):
-        if isinstance(value, Function) and value.frame.file == path:
-            enter(machine, value, None)
-        elif (
-            isinstance(value, Class)
-            and value.node is not None
-            and value.made is not None
-            and value.made.file == path
-        ):
+    own = [value for value in module.fields.values() if _is_of(value, path)]
+    train = [
+        value for value in reversed(own) if trains(machine, value)
+    ]  # who calls stands below what is called
+    for value in [*train, *(value for value in own if value not in train)]:
+        if isinstance(value, Class):
             enter_class(machine, value)
+        elif isinstance(value, Function):
+            enter(machine, value, None)
+
+
+def _is_of(value: Value, path: str) -> bool:
+    """Whether it is a function or class that a file defines."""
+    if isinstance(value, Class):
+        return value.node is not None and value.made is not None and value.made.file == path
+    return isinstance(value, Function) and value.frame.file == path
 
 
 def enter_class(machine: Machine, cls: Class) -> None:

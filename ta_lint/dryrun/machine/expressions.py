@@ -22,6 +22,7 @@ from ta_lint.dryrun.values import (
     Choice,
     Known,
     Object,
+    OnDemand,
     Sequence,
     Stream,
     Table,
@@ -44,7 +45,12 @@ def _constant(machine: Machine, node: ast.Constant, frame: Frame) -> Value:
 def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
     holder = frame.holder(node.id)
     if holder is not None and node.id in holder.names:
-        return holder.names[node.id]
+        value = holder.names[node.id]
+        return (
+            value
+            if value.__class__ is not OnDemand
+            else machine.program.demanded(machine, holder.names, node.id)
+        )  # type: ignore[no-any-return]
     return machine.program.builtin(node.id)  # type: ignore[no-any-return]
 
 

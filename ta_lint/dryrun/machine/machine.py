@@ -1,7 +1,8 @@
 """The machine: one program, its state, and what happens while it runs."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -57,12 +58,18 @@ class Machine:
         self.doubt = 0
         """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
         self.steps = 0
-        self._most, self._left = MOST_STEPS, MOST_IN_ALL
+        """Statements and calls so far."""
+        self.limit = MOST_STEPS
+        """The step at which what runs now is cut off."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
         self.catches: list[Catch] = []
         """Who catches exceptions, the innermost last."""
+        self.heavy: set[ast.AST] = set()
+        """The decorators that have taken too many steps."""
+        self.checking = False
+        """Whether this is for type checkers alone, `if TYPE_CHECKING`: what is imported here need not run."""
         self.outline = False
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
@@ -95,17 +102,33 @@ class Machine:
             Exhausted: there were too many.
         """
         self.steps += 1
-        if self.steps > self._most:
+        if self.steps > self.limit:
             raise Exhausted
 
     def start(self) -> None:
         """An entry begins: with steps of its own, and nothing around it."""
-        self._left -= self.steps
-        self._most = min(MOST_STEPS, self._left)
-        self.steps, self.doubt, self.layers = 0, 0, 0
+        self.limit = min(self.steps + MOST_STEPS, MOST_IN_ALL)
+        self.doubt, self.layers = 0, 0
         self.passes, self.catches, self.assumed = [], [], {}
         if self.modes["recording"] is not True:
             self.state.write(self.modes, "recording", True)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it."""
+        depth, steps = len(self.frames), self.steps
+        now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
+        self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + MOST_STEPS, State()
+        self.outline = self.checking = False
+        self.catches = []
+        try:
+            yield
+        except (Raised, Exhausted, RecursionError):
+            pass
+        finally:
+            del self.frames[depth:]
+            self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches = now
+            self.limit += self.steps - steps
 
     # -- paths -----------------------------------------------------------------------------------------
 
@@ -161,7 +184,7 @@ class Machine:
             catch.thrown.append((self.state.changes(catch.mark), value))
         raise Raised(value)
 
-    def aside(self, run: Callable[[], None]) -> None:
+    def apart(self, run: Callable[[], None]) -> None:
         """Run what happens on a path that does not come back here."""
         mark, doubt = self.state.mark, self.doubt
         self.doubt += 1

@@ -23,6 +23,7 @@ from ta_lint.dryrun.values import (
     Known,
     Native,
     Object,
+    OnDemand,
     Sequence,
     Table,
     Unknown,
@@ -82,7 +83,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
     if has_fields and name in value.fields:
-        return value.fields[name]  # type: ignore[no-any-return]
+        there = value.fields[name]
+        return machine.program.demanded(machine, value.fields, name) if isinstance(there, OnDemand) else there  # type: ignore[no-any-return]
     found = value.cls.find(name)
     if found is not None:
         return _of_instance(machine, value, found, node)

@@ -99,7 +99,7 @@ def finish(machine: Machine, body: Body, final: Body) -> Flow:
                 final()
                 left.append(machine.state.changes(mark()))
 
-            machine.aside(again)
+            machine.apart(again)
     _go_on(machine, catch, catch.thrown, final)
     if flow is None:
         raise Raised(Unknown("an exception"))
@@ -130,4 +130,4 @@ def _go_on(machine: Machine, catch: Catch, left: list[tuple[Changes, Value]], fi
             if final is None or final() is Flow.ON:
                 machine.throw(left[0][1] if len(left) == 1 else Unknown("an exception"))
 
-        machine.aside(on)
+        machine.apart(on)

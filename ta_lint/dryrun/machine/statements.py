@@ -12,7 +12,9 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import binary
 from ta_lint.dryrun.machine.raising import Handler, attempt, finish
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import NONE, Known, Object, Stream, Unknown, Value
+from ta_lint.dryrun.values import NONE, External, Known, Object, Stream, Unknown, Value
+
+CHECKING = External("typing.TYPE_CHECKING")
 
 
 @executes(ast.Expr)
@@ -101,6 +103,12 @@ def _delete(machine: Machine, node: ast.Delete, frame: Frame) -> Flow:
 
 @executes(ast.If)
 def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
+    if isinstance(node.test, ast.Name | ast.Attribute) and evaluate(machine, node.test, frame) == CHECKING:
+        machine.checking = True
+        try:
+            return run(machine, node.body, frame)
+        finally:
+            machine.checking = False
     holds = conditions.decide(machine, node.test, frame)
     if holds is not None:
         return run(machine, node.body if holds else node.orelse, frame)

@@ -455,7 +455,7 @@ def _fill_keyed(made: Call) -> Value:
         for pair in items:
             known = isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Known)
             if known:
-                made.machine.state.write(own.fields, str(pair.items[0].value), pair.items[1])
+                made.machine.state.write(own.fields, str(pair.items[0].value), pair.items[1])  # type: ignore[attr-defined]
             else:
                 rest = pair if rest is None else join(rest, pair)
         if rest is not None:
