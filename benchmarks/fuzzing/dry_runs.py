@@ -8,7 +8,7 @@ from pathlib import Path
 from fuzzing import work
 from fuzzing.properties import Input, Judgement
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.dryrun.explain import explain
+from ta_lint.dryrun.explain import explanation, text
 
 
 def judged(given: Input) -> Judgement:
@@ -38,5 +38,5 @@ def judged(given: Input) -> Judgement:
 
 
 def _run(path: Path) -> None:
-    for _ in explain(dry_run(str(path)), str(path)):
+    for _ in text(explanation(dry_run(str(path)), str(path))):
         pass

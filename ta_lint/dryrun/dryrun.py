@@ -14,7 +14,16 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import data, layers, members, modules, operations, parametrized, training
+from ta_lint.dryrun.stubs.torch import (
+    data,
+    layers,
+    members,
+    module_lists,
+    modules,
+    operations,
+    parametrized,
+    training,
+)
 from ta_lint.project.layout import Layout
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
@@ -31,6 +40,7 @@ _LIBRARIES = (
     data,
     layers,
     members,
+    module_lists,
     modules,
     operations,
     parametrized,
