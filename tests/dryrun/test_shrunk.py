@@ -14,6 +14,14 @@ for p in model.parameters():
 loss = (model(x) + nn.Linear(4, 4)(x)).sum()
 loss.backward()
 """,
+    "many parameters are frozen": """
+model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(3)], nn.LSTM(4, 4))
+for name, p in model.named_parameters():
+    p.requires_grad = False
+for p in nn.MultiheadAttention(4, 2).parameters():
+    p.requires_grad_(False)
+chosen = list(model.parameters())
+""",
     "a layer is one of two": """
 class Net(nn.Module):
     def __init__(self):

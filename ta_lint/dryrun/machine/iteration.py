@@ -26,6 +26,9 @@ from ta_lint.dryrun.values import (
 UNROLLED = 8
 """A list of at most so many items is gone over item by item; of a longer one the first, and one for all others."""
 
+UNROLLED_OBJECTS = 256
+"""The same for things that are not called, such as parameters: each of them may be changed."""
+
 Elements = tuple[tuple[Value, ...], Value | None]
 """The elements that are known, and what any further one is."""
 
@@ -65,7 +68,16 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
 
 def exact(found: Elements | Stream) -> bool:
     """Whether `each` gives these elements one by one, so that none stands for others."""
-    return not found.settles if isinstance(found, Stream) else found[1] is None and len(found[0]) <= UNROLLED
+    return (
+        not found.settles
+        if isinstance(found, Stream)
+        else found[1] is None and len(found[0]) <= _most(found[0])
+    )
+
+
+def _most(items: tuple[Value, ...]) -> int:
+    apart = all(isinstance(one, Object) and one.cls.find("__call__") is None for one in items)
+    return UNROLLED_OBJECTS if apart else UNROLLED
 
 
 def each(found: Elements | Stream, consumer: Consumer) -> Flow:
@@ -76,7 +88,7 @@ def each(found: Elements | Stream, consumer: Consumer) -> Flow:
     if isinstance(found, Stream):
         return found.each(consumer)
     items, rest = found
-    if len(items) > UNROLLED:
+    if len(items) > _most(items):
         items, rest = items[:1], joined([*items[1:], *([] if rest is None else [rest])])
     passes = [*items, *([] if rest is None else [rest])]
     if rest is not None and not items:
