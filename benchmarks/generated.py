@@ -52,7 +52,7 @@ def main() -> int:
                 failed[_kind(compared.status)] += 1
                 return
             results.append(compared)
-            missed.update(map(_kind, compared.missed))
+            missed.update(_kind(what) for what, _ in compared.missed)
             for claim in compared.false:
                 false[_kind(claim)] = min(false.get(_kind(claim), text), text, key=len)
 

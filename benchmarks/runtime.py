@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from unittest import mock
 
 import torch
 from tables import aligned, processor
@@ -30,6 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ta_runtime.audit.schedule import Look
 from ta_runtime.audit.session import Session
+from ta_runtime.probes import work
 from ta_runtime.settings import resolve
 
 PLAIN = "plain"
@@ -285,11 +287,25 @@ class Missing(Exception):
 # -- counting -------------------------------------------------------------------------------------------------
 
 
-class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A mode that sees the tool's own work too, which hides itself from modes."""
+
+    def __enter__(self) -> Self:
+        self._shown = mock.patch.object(work, "_count", return_value=0)
+        self._shown.start()
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._shown.stop()
+
+
+class Counted(Seeing):
     """Counts the operations that reach the device, and those that wait for it: `_local_scalar_dense`, as `item()`."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.operations: dict[str, int] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

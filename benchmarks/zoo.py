@@ -33,12 +33,14 @@ from torch.nn import functional
 
 from ta_lint.core.finding import Finding
 from ta_runtime.audit.audit import Audit
+from ta_runtime.coverage import ENOUGH
 from ta_runtime.settings import resolve
 
 STEPS = 60
 """Of a training: ten more than the rules that wait longest for gradients."""
 SECONDS = 8.0
 """Of the processor, after which a training of a large model ends early: so it makes as many steps beside other programs."""
+_steps = STEPS
 PATIENCE = 60
 """Seconds after which one that does not get to its first steps is given up."""
 LARGEST = 15_000_000
@@ -76,7 +78,7 @@ def trained(
     model.train()
     started = time.process_time()
     step = 0
-    while step < STEPS and (step < 5 or time.process_time() - started < SECONDS):
+    while step < _steps and (step < 5 or time.process_time() - started < SECONDS):
         optimizer.zero_grad()
         loss = loss_of(step)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -504,11 +506,11 @@ class Result:
     findings: list[dict[str, str]] = field(default_factory=list)
 
 
-def watched(training: Training) -> Result:
-    """One training with every step audited by the default rules."""
+def watched(training: Training, *, trial: bool = False) -> Result:
+    """One training with every step audited by the default rules; a `trial` as by an `Auditor` that ends after few."""
     torch.manual_seed(0)
     result = Result(training.family, training.name)
-    audit = Audit(resolve(every_n_steps=1, live=False, isolated=True), place=__file__)
+    audit = Audit(resolve(every_n_steps=1, live=False, isolated=True, asks=trial), place=__file__)
     started = time.perf_counter()
     signal.signal(signal.SIGALRM, _give_up)
     signal.alarm(PATIENCE)
@@ -559,6 +561,9 @@ def main() -> int:
     torch.set_num_threads(1)
     if arguments.own:
         _as_own()
+    if arguments.trial:
+        global _steps
+        _steps = ENOUGH
     _declare_operators()
     results = []
     for family in arguments.family or list(FAMILIES):
@@ -570,7 +575,7 @@ def main() -> int:
             print(f"{family}: left out: {reason}", flush=True)
             continue
         for training in trainings[: arguments.limit]:
-            result = watched(training)
+            result = watched(training, trial=arguments.trial)
             results.append(result)
             print("\n".join(_lines(result)), flush=True)
             if arguments.json is not None:
@@ -606,6 +611,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--family", choices=FAMILIES, action="append", help="may be repeated (default: all)")
     parser.add_argument("--only", default="", metavar="PATTERN", help="trainings whose name matches")
     parser.add_argument("--limit", type=int, metavar="N", help="the first trainings of each family")
+    parser.add_argument(
+        "--trial", action="store_true", help="make four steps, as an audit that a user asks for"
+    )
     parser.add_argument("--own", action="store_true", help="take the packages' classes for the user's own")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results to a file as well")
     return parser.parse_args()

@@ -27,7 +27,7 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.files import is_within
 from ta_lint.core.reading import Stamp, read, read_with_stamp, stamp_of
 from ta_lint.file import name_of
-from ta_lint.project.around import Content, digest_of
+from ta_lint.project.around import Content, content_of, digest_of
 from ta_lint.project.project import project_of
 from ta_lint.project.trail import Importers, Name, Surface, WholeText
 
@@ -298,7 +298,7 @@ class _Book:
             path = _at(self._root, name)
             if state.stamp is not None and state.stamp == stamp_of(path):
                 continue
-            content = _content(path)
+            content = content_of(path)
             if content.digest != state.digest:
                 changed.add(name)
             if (content.digest, content.stamp) != (state.digest, state.stamp):
@@ -456,14 +456,6 @@ def _at(root: str, name: str) -> str:
 def _named(path: str, root: str) -> str:
     """The name of a file or folder, empty for the root itself, so that a project can move with its cache."""
     return name_of(path, root) if path != root else ""
-
-
-def _content(path: str) -> "Content":
-    try:
-        data, stamp = read_with_stamp(path)
-    except Unreadable:
-        return Content("", None)
-    return Content(digest_of(data), stamp)
 
 
 def caches(top: Path) -> Iterator[Path]:

@@ -1,6 +1,7 @@
 """The process-wide audit: `enable()` and nothing else to change."""
 
 import atexit
+import contextlib
 import multiprocessing.util
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -258,3 +259,11 @@ def _at_exit(last: BaseException | None) -> None:
     if running() is not None:
         error = getattr(sys, "last_value", None)
         end(error if error is not last and not hasattr(sys, "ps1") else None)
+        if error is not last and isinstance(error, KeyboardInterrupt):
+            _interrupted_again()
+
+
+def _interrupted_again() -> None:
+    """Python ends by the signal if a Ctrl-C ended what it ran last, and what we import runs text, as every dataclass does."""
+    with contextlib.suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")  # noqa: S102

@@ -23,7 +23,10 @@ PASSED_OVER = " (as importlib._bootstrap)"
 """Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
 the frames of which the file has both words in its name, as those of an import."""
 
-_OWN = str(Path(__file__).parent)
+CALLED_FOR = "<called for a line>"
+"""The qualified name of code that makes a call for a line of the run's, of whose file and line it is."""
+
+_OWN = str(Path(__file__).parent) + os.sep
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _BETWEEN = {
     opcode.opmap[name]
@@ -48,7 +51,7 @@ def _library_roots() -> tuple[str, ...]:
     roots = [
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
-        _OWN,
+        str(Path(__file__).parent),
         str(Path(errors.__file__).parents[1]),
     ]
     if torch is not None and torch.origin is not None:
@@ -123,6 +126,24 @@ def _handles_signal(frame: FrameType, outer: FrameType) -> bool:
 def _is_users_class(kind: type[BaseException]) -> bool:
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return isinstance(file, str) and not is_library(file)
+
+
+def is_ours(code: CodeType) -> bool:
+    """Whether code is this package's own, or stands in for that of torch."""
+    name = code.co_filename
+    return name.startswith(_OWN) or name.endswith(PASSED_OVER) or code.co_qualname == CALLED_FOR
+
+
+def without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames that are ours."""
+    frames = []
+    while trace is not None:
+        if not is_ours(trace.tb_frame.f_code):
+            frames.append(trace)
+        trace = trace.tb_next
+    for one in reversed(frames):
+        trace = TracebackType(trace, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return trace
 
 
 def keep(error: BaseException) -> None:

@@ -5,13 +5,14 @@ replaced, wrapped and unfrozen parameters are always named as they are now.
 """
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from ta_runtime.faults import keep
 from ta_runtime.probes.places import NOWHERE, Place
 from ta_runtime.probes.registers import BUILT, Register
 from ta_runtime.probes.sources import of_attribute, of_class
@@ -59,6 +60,22 @@ def stripped_key(key: str) -> str:
     if parts[first:][:1] == ["module"]:
         del parts[first]
     return ".".join(part for part in parts if part not in _INSIDE)
+
+
+Held = Iterator[tuple[str, Tensor]]
+
+
+def held(model: nn.Module, method: Callable[..., Held], **options: bool) -> Held:
+    """The parameters or buffers of a model by the names that it gives them, or where its own code raises, `nn.Module`."""
+    given: Held = iter(())
+    try:
+        given = iter(getattr(model, method.__name__)(**options))
+        first = next(given, None)
+    except Exception as error:  # noqa: BLE001 - it is the user's
+        keep(error)
+        given = method(model, **options)
+        first = next(given, None)
+    return chain(() if first is None else (first,), given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +144,9 @@ class Names:
     def parameter(self, tensor: Tensor, optimizer: Holder | None = None) -> Parameter:
         """A parameter or buffer by its tensor. Without a model that holds it, it is named by its place in the optimizer."""
         for model in self.models:
-            for name, candidate in chain(model.named_parameters(), model.named_buffers()):
+            for name, candidate in chain(
+                held(model, nn.Module.named_parameters), held(model, nn.Module.named_buffers)
+            ):
                 if candidate is tensor:
                     return self.parameter_of(model, name, tensor)
         place = optimizer.place if optimizer is not None else NOWHERE
@@ -164,11 +183,11 @@ class Names:
         ids = set(map(id, wanted))
         found: dict[int, str] = {}
         for model in (*self.models, *self._unseen()):
-            held = {id(parameter): name for name, parameter in model.named_parameters()}
-            if not ids.isdisjoint(held):
+            paths = {id(parameter): name for name, parameter in held(model, nn.Module.named_parameters)}
+            if not ids.isdisjoint(paths):
                 prefix = self.prefix(model)
-                for key in ids & held.keys():
-                    found.setdefault(key, prefix + stripped(model, held[key]))
+                for key in ids & paths.keys():
+                    found.setdefault(key, prefix + stripped(model, paths[key]))
         return found
 
     def of_modules(self, model: nn.Module) -> dict[int, str]:
@@ -203,7 +222,7 @@ class Names:
         return [
             module
             for module in built
-            if id(module) not in known and next(module.parameters(), None) is not None
+            if id(module) not in known and next(held(module, nn.Module.named_parameters), None) is not None
         ]
 
     def _place(self, model: nn.Module, name: str, module: nn.Module) -> Place:

@@ -291,7 +291,7 @@ def summary(
         else:
             table(findings, root, stream)
     text, *hidden = _told(findings, not_seen, partial=partial)
-    written = [file.written for file in files if file.written is not None]
+    written = [file.written for file in files if file.written is not None and file.complaint is None]
     where = [shown(path) for path in written if path.parent != recorded]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
     text = f"{text} {looked.looked}".rstrip()

@@ -32,6 +32,9 @@ class Settings:
     """The folder that finding paths are relative to."""
     rules: frozenset[str]
     """Ids of the enabled rules that a run can see."""
+    asked: frozenset[str]
+    """The same for what the user asks about, by an `Auditor` or `ta-runtime audit`: unless rules were chosen, also those
+    that are off by default. Empty where a run is watched."""
     overhead: float
     every_n_steps: int | None
     """None: as often as the overhead allows, unless the run is `comparable`."""
@@ -91,6 +94,7 @@ def resolve(
     invariants_every_n_steps: int = 10,
     preflight: bool = False,
     looks_at_data: bool = False,
+    asks: bool = False,
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
@@ -98,7 +102,7 @@ def resolve(
 ) -> Settings:
     """The settings that these arguments and the project's `[tool.ta]` give.
 
-    `looks_at_data` says that this is a preflight in itself. `keys` are what the caller calls `rules`, `ignore` and `baseline`.
+    `looks_at_data` says that this is a preflight in itself, and `asks` that the user asks about one model. `keys` are what the caller calls `rules`, `ignore` and `baseline`.
 
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
@@ -142,6 +146,9 @@ def resolve(
     rules_on = config.rules
     if (preflight or looks_at_data) and select is None:
         rules_on |= configured(*_OF_DATA).root_config.rules & set(_OF_DATA)
+    asked = frozenset[str]()
+    if asks:
+        asked = rules_on if select is not None else configured("ALL").root_config.rules
     held_against = _paths("invariants", invariants)
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
     if select is not None and not (config.rules & seen) - {"TA000"}:
@@ -152,6 +159,7 @@ def resolve(
         config=config,
         root=project_root(cwd),
         rules=rules_on & seen,
+        asked=asked & seen,
         overhead=OVERHEAD if overhead is None else overhead,
         every_n_steps=every_n_steps,
         comparable=comparable,

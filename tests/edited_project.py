@@ -14,8 +14,11 @@ from pathlib import Path
 
 from ta_lint import cache
 from ta_lint.cli import main
+from ta_lint.core.config import Configs, Options
+from ta_lint.engine import lint
 from ta_lint.facts.program.program import program_of
-from ta_lint.project.project import project_of
+from ta_lint.file import File
+from ta_lint.project.project import project_of, renew
 
 LONG_AGO = 1_700_000_000
 
@@ -269,6 +272,30 @@ class Project:
         """What two runs say that begin together, and share a cache."""
         return in_forks([lambda: self._forgetful(paths)] * 2)
 
+    def typed(self) -> tuple[str, bytes]:
+        """A file as an editor has it: as on disk, with another text, or with more code at its end."""
+        name = self.random.choice([self._name(path) for path in self._present()])
+        path = self.folder / name
+        saved = path.read_text() if path.is_file() else ""
+        more = f"{saved}\n{self.random.choice(IMPORTS)}\n{self.random.choice(BODIES)}"
+        return name, self.random.choice((saved, saved, more, self._text())).encode()
+
+    def looked_at(self, name: str, text: bytes) -> str:
+        """What an editor shows of a file with an unsaved text."""
+        renew()
+        config = Configs(Options(select=["ALL"], isolated=True), self.folder).root_config
+        findings = lint(File(self.folder / name, name, config, given=text), text)
+        return "\n".join(map(repr, findings))
+
+    def looked_at_first(self, name: str, text: bytes) -> str:
+        """What an editor shows of it that was just started."""
+
+        def look() -> str:
+            forget()
+            return self.looked_at(name, text)
+
+        return in_a_fork(look)
+
     def _forgetful(self, words: list[str]) -> str:
         forget()
         return self._said(words)
@@ -324,6 +351,18 @@ def in_forks(works: list[Callable[[], str]]) -> list[str]:
             said.append(stream.read().decode())
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     return said
+
+
+def differences_in_an_editor(folder: Path, seed: int, edits: int) -> Iterator[str]:
+    """After which edits an editor that goes on did not show what one shows that was just started."""
+    project = Project(folder, seed)
+    forget()
+    for _ in range(edits):
+        done = project.edit() if project.random.random() < 0.4 else "nothing"
+        name, text = project.typed()
+        if project.looked_at(name, text) != project.looked_at_first(name, text):
+            yield f"{name} after {done}"
+            forget()
 
 
 def differences(folder: Path, seed: int, edits: int) -> Iterator[tuple[int, str, list[str], str]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
+from runtime import Seeing
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from ta_runtime.monitor import ModuleMonitor, MonitorMixin, monitor_scaled_dot_product_attention
@@ -133,7 +133,7 @@ def test_heads_that_do_not_fit_are_an_error_that_names_the_shapes() -> None:
         attention_entropy(torch.randn(5, 8), torch.randn(5, 8))
 
 
-class Largest(TorchDispatchMode):
+class Largest(Seeing):
     """The most elements that an operation put out."""
 
     def __init__(self) -> None:
@@ -336,7 +336,7 @@ def test_what_cannot_be_measured_is_told_and_the_run_goes_on(caplog: pytest.LogC
 
 
 def test_excluded_modules_and_steps_that_are_not_monitored_cost_nothing() -> None:
-    class Counted(TorchDispatchMode):
+    class Counted(Seeing):
         operations = 0
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -386,3 +386,35 @@ def test_enabling_twice_is_an_error_and_the_first_goes_on() -> None:
     optimizer.step()
     assert [finding.rule for finding in ta_runtime.disable()] == ["TA401"]
     assert ta_runtime.findings() == []
+
+
+class Wrapped(torch.optim.Optimizer):
+    """As `Accelerator.prepare` gives an optimizer: it never becomes one itself, and steps the one inside."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+
+    @property
+    def param_groups(self) -> Any:
+        return self.optimizer.param_groups
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self.optimizer.zero_grad(set_to_none)
+
+    def step(self, closure: Any = None) -> Any:
+        return self.optimizer.step(closure)
+
+
+def test_the_steps_of_an_optimizer_are_those_of_the_one_that_it_wraps() -> None:
+    """As a demo of torch-audit hands one to the `Auditor`: no step was seen, and all checks had passed."""
+    model, inside, batches = parts()
+    optimizer = Wrapped(inside)
+    criterion = nn.CrossEntropyLoss()
+    with Auditor(model, optimizer, every_n_steps=1) as auditor:
+        auditor.audit_init()
+        for inputs, targets in batches:
+            optimizer.zero_grad()
+            auditor.backward(criterion(auditor.forward(inputs), targets))
+            auditor.optimizer_step()
+    assert auditor.audit.session.step_count == 3
+    assert [finding.rule for finding in auditor.findings] == ["TA401", "TA402"]

@@ -680,7 +680,10 @@ def test_colour_can_be_had_without_a_terminal(project: Path, variables: str, col
     ("words", "told"),
     [
         ("chek", "ta-lint: error: no command is called 'chek'; did you mean check?"),
-        ("zzz", "no command is called 'zzz'; the commands are check, clean, explain, rule, merge, server, rules"),
+        (
+            "zzz",
+            "no command is called 'zzz'; the commands are check, clean, explain, rule, merge, server, rules",
+        ),
         ("train.py", "ta-lint: error: to lint it, write `ta-lint check train.py`"),
         ("src", "to lint it, write `ta-lint check src`"),
         (

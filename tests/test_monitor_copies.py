@@ -16,7 +16,7 @@ from ta_runtime.monitor.copies import Copies
 from ta_runtime.monitor.measured import Measured
 from ta_runtime.monitor.statistics import STATISTICS, PartialStatistics
 from ta_runtime.monitor.tally import StepMetrics
-from ta_runtime.probes.guard import OWN_WORK
+from ta_runtime.probes.work import OWN_WORK
 
 NEEDS = ("mean",)
 

@@ -18,6 +18,7 @@ from ta_lint.core.errors import UsageError
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.schedule import EARLY, Look, Period
 from ta_runtime.audit.session import Session
+from ta_runtime.probes.patching import original
 from ta_runtime.settings import resolve
 
 
@@ -83,7 +84,7 @@ def instructions(function: Callable[[], object]) -> int:
         return trace
 
     before = sys.gettrace()
-    sys.settrace(trace)
+    original(sys.settrace)(trace)  # it sees our frames too
     try:
         function()
     finally:

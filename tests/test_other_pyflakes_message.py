@@ -35,6 +35,22 @@ def test_what_python_refuses_and_pyflakes_cannot_follow_has_no_message() -> None
     assert messages("class Net:\n    from __future__ import annotations\n    import torch\n") == []
 
 
+def test_a_long_match_gets_the_messages_that_pyflakes_has() -> None:
+    """D9: pyflakes looks for each name that is bound again in all cases, so these are told apart in another way."""
+    cases = "".join(
+        f"        case {{'k': a{n}, **rest}} if (b := a{n}):\n"
+        f"            import torch\n            match rest:\n                case [b]:\n                    import copy, copy\n"
+        for n in range(30)
+    )
+    text = f"def run(x):\n    match x:\n{cases}        case _:\n            pass\n    import torch\n    import torch\n"
+    expected = Checker(ast.parse(text), withDoctest=False).messages
+    assert len(expected) > 30
+    assert {found.rpartition(" (")[2] for found in messages(text)} == {
+        f"{type(one).__name__})" for one in expected
+    }
+    assert len(messages(text)) == len(expected)
+
+
 def test_in_a_notebook_lines_of_the_whole_mean_nothing_and_cells_may_await() -> None:
     text = "import torch\n\n\ndef torch():\n    pass\n\n\nawait load()\ndisplay(torch)\n"
     found = messages(text, "train.ipynb")

@@ -262,9 +262,12 @@ if __name__ == "__main__":
 """
 
 
-def test_a_process_without_torch_loads_next_to_nothing_of_ours(tmp_path: Path) -> None:
+def test_a_process_without_torch_loads_next_to_nothing_of_ours_and_a_program_nothing(tmp_path: Path) -> None:
+    """D16. What travels with a process of `multiprocessing` is pickled by the name of its module."""
     ran = run(tmp_path, WITHOUT_TORCH, *RUN)
-    assert ran.stdout == "['ta_runtime', 'ta_runtime.startup']\n" * 2
+    spawned, program = ran.stdout.splitlines()
+    assert spawned == "['ta_runtime', 'ta_runtime.startup', 'ta_runtime.startup.waiting']"
+    assert program == "[]"
 
 
 def without_numbers(ran: Ran) -> list[str]:

@@ -24,6 +24,7 @@ from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.recorder import Recorder
 from ta_runtime.cli import main
 from ta_runtime.integrations.watch import Watch
+from ta_runtime.probes.patching import original
 from ta_runtime.runs import Run
 from ta_runtime.settings import resolve
 
@@ -302,7 +303,7 @@ def counted(every_n_steps: int, folder: Path | None) -> tuple[Counted, int]:
         with Counted() as counts:
             for _ in range(11):
                 watched.step()
-        sys.setprofile(count)
+        original(sys.setprofile)(count)  # it sees our frames too
         for _ in range(11):
             watched.step()
     finally:

@@ -42,6 +42,9 @@ HARMLESS = {
     ): "git, asked for the commit, with its hooks for files off",
     ("ta_runtime/preflight/forking.py", "pickle.loads"): "what a copy of the process answers through a pipe",
     ("ta_runtime/probes/patching.py", "compile"): "a text of our own, with numbers alone put in",
+    ("ta_runtime/api.py", "exec"): "a text of our own",
+    ("ta_runtime/startup/sitecustomize.py", "compile"): "the file of ours beside it",
+    ("ta_runtime/startup/sitecustomize.py", "exec"): "the file of ours beside it",
     ("ta_runtime/ranks.py", "pickle.loads"): "what the other ranks of this job show",
     (
         "ta_runtime/audit/children.py",

@@ -287,6 +287,59 @@ def test_wrong_settings_are_a_message_said_once_and_no_end(editor: Editor) -> No
     assert codes(editor.write("train.py", BUGGY)) == ["TA603"]
 
 
+# Other files
+
+
+HELPER = "def clear(optimizer):\n    optimizer.zero_grad()\n"
+USER = """\
+import torch
+from helpers import clear
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(10):
+    clear(optimizer)
+    model(torch.randn(8, 4)).square().mean().backward()
+    optimizer.step()
+"""
+
+
+def test_an_open_file_is_linted_again_when_one_that_it_depends_on_is_saved(editor: Editor) -> None:
+    helper = editor.folder / "helpers.py"
+    helper.write_text(HELPER)
+    assert codes(editor.open("train.py", USER)) == []
+    editor.open("helpers.py", HELPER)
+    helper.write_text(HELPER.replace("optimizer.zero_grad()", "pass"))
+    editor.save("helpers.py")
+    editor.wait(lambda: codes(list(editor.published[editor.uri("train.py")].diagnostics)) == ["TA600"])
+    helper.write_text(HELPER)
+    editor.save("helpers.py")
+    editor.wait(lambda: not editor.published[editor.uri("train.py")].diagnostics)
+
+
+def test_an_open_file_is_linted_again_when_one_that_it_looked_for_appears_or_goes(editor: Editor) -> None:
+    empty = "def clear(optimizer):\n    pass\n"
+    assert codes(editor.open("train.py", USER)) == []
+    (editor.folder / "helpers.py").write_text(empty)
+    editor.files_changed("helpers.py")
+    editor.wait(lambda: codes(list(editor.published[editor.uri("train.py")].diagnostics)) == ["TA600"])
+    (editor.folder / "helpers.py").unlink()
+    editor.files_changed("helpers.py")
+    editor.wait(lambda: not editor.published[editor.uri("train.py")].diagnostics)
+
+
+def test_an_open_file_is_not_linted_again_for_one_that_is_saved_as_it_was(editor: Editor) -> None:
+    for name, text in (("helpers.py", HELPER), ("other.py", "import torch\n")):
+        (editor.folder / name).write_text(text)
+    editor.open("train.py", USER)
+    editor.open("other.py", "import torch\n")
+    editor.published.clear()
+    editor.save("other.py")
+    editor.save("helpers.py")
+    assert codes(editor.open("late.py", BUGGY)) == ["TA603"]  # by then what the server was to do is done
+    assert editor.uri("train.py") not in editor.published
+
+
 # Actions
 
 

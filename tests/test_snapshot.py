@@ -29,6 +29,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from ta_lint.core.errors import UsageError
 from ta_runtime import settings
 from ta_runtime.audit.audit import Audit
+from ta_runtime.probes.patching import original
 from ta_runtime.runs import Run, RunWriter, masking
 from ta_runtime.runs.schema import KINDS
 from ta_runtime.snapshot import Snapshots, environment, schedule, to_yaml
@@ -245,7 +246,7 @@ def instructions(step: Callable[[], object], count: int = 10) -> float:
         return within
 
     before = sys.gettrace()
-    sys.settrace(called)
+    original(sys.settrace)(called)  # it sees our frames too
     try:
         for _ in range(count):
             step()

@@ -1,6 +1,7 @@
 """TA211: `backward(retain_graph=True)` where each pass builds a new graph and uses it once."""
 
 from collections.abc import Iterator
+from functools import cache, partial
 
 import libcst as cst
 
@@ -27,19 +28,17 @@ _COMPUTED = (cst.BinaryOperation, cst.Subscript, cst.Dict)
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None:
         return
+    backwards = cache(partial(_backwards, module))
     for backward in module.tree.all(cst.Call):
+        if called_name(backward) != "backward":
+            continue
         kept = next(
             (arg for arg in backward.args if arg.keyword and arg.keyword.value == "retain_graph"), None
         )
         loops = module.tree.loops(backward)
-        if (
-            kept is None
-            or not loops
-            or called_name(backward) != "backward"
-            or module.boolean(kept.value) is not True
-        ):
+        if kept is None or not loops or module.boolean(kept.value) is not True:
             continue
-        if _is_the_only_way(module, backward, loops[0]) and _is_built_anew(module, backward, loops[0]):
+        if _is_the_only_way(backward, backwards(loops[0])) and _is_built_anew(module, backward, loops[0]):
             message = (
                 f"`{module.code(backward)}` keeps a graph that is not used again: leave `retain_graph` out"
             )
@@ -49,14 +48,20 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             )
 
 
-def _is_the_only_way(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:
-    """Whether a pass runs a single backward pass and a step, so that it is plain training."""
+def _backwards(module: FileFacts, loop: Loop) -> list[cst.Call] | None:
+    """The backward calls of a pass; None unless it makes a step, and goes through a graph in no other way."""
     events = module.calls_in_loop.events(loop.body)
-    others = [event for event in events if event.action is Action.BACKWARD and event.call is not backward]
-    differentiates = any((called_name(event.call) or "") in _DIFFERENTIATES for event in events)
-    steps = any(module.loops.step(call) is not None for call in module.tree.own(loop.body, cst.Call))
+    if any((called_name(event.call) or "") in _DIFFERENTIATES for event in events):
+        return None
+    if not any(module.loops.step(call) is not None for call in module.tree.own(loop.body, cst.Call)):
+        return None
+    return [event.call for event in events if event.action is Action.BACKWARD]
+
+
+def _is_the_only_way(backward: cst.Call, backwards: list[cst.Call] | None) -> bool:
+    """Whether a pass runs a single backward pass and a step, so that it is plain training."""
     creates = any(arg.keyword and arg.keyword.value == "create_graph" for arg in backward.args)
-    return steps and not others and not differentiates and not creates
+    return not creates and backwards is not None and all(call is backward for call in backwards)
 
 
 def _is_built_anew(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:

@@ -6,7 +6,6 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.layout import plain
@@ -68,14 +67,7 @@ def _is_indexed(loader: LoaderCall, module: FileFacts) -> bool:
 
 def _has_length(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether the function around a loader takes its length, which one over an `IterableDataset` does not have."""
-    if "IterableDataset" in {name.value for name in module.tree.all(cst.Name)}:
-        return False
-    lengths = (
-        call.args[0].value
-        for call in module.tree.own(module.tree.home(loader.call), cst.Call)
-        if called_name(call) == "len" and call.args
-    )
-    return any(module.kinds.construction(measured) is loader.call for measured in lengths)
+    return not module.names.is_mentioned("IterableDataset") and loader.call in module.loaders.measured
 
 
 def _fix(loader: LoaderCall) -> ProposedFix | None:

@@ -95,7 +95,7 @@ def _of_one(module: FileFacts, listed: cst.ListComp | cst.GeneratorExp) -> str |
     if not isinstance(listed.elt, cst.Name) or not _is_held(module, listed) or _is_meant(module, listed):
         return None
     bindings = module.names.bindings(listed.elt)
-    if not bindings or any(module.tree.contains(listed, binding.node) for binding in bindings):
+    if not bindings or module.names.is_bound_in(listed.elt, listed):
         return None
     made = module.kinds.construction(listed.elt)
     if made is None:

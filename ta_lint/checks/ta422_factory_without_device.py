@@ -51,15 +51,16 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _suspicions(module: FileFacts) -> Iterator[Suspicion]:
+    calls = [call for call in module.tree.all(cst.Call) if _is_on_default(call, module)]
+    if not calls:  # what flows into each `forward` takes longer to find
+        return
     inputs = {
         id(forward): found
         for klass in module.classes.modules()
         if (forward := module.classes.methods(klass).get("forward")) is not None
         and (found := _inputs(forward, module))
     }
-    for call in module.tree.all(cst.Call) if inputs else []:
-        if not _is_on_default(call, module):
-            continue
+    for call in calls if inputs else []:
         for use in _uses(call, module, _DEPTH):
             home = module.tree.home(use)
             met = _meets(use, inputs.get(id(home), []), module)

@@ -63,12 +63,10 @@ def _is_amended(optimizer: OptimizerCall, variable: str, module: FileFacts) -> b
         called_name(call) == "add_param_group"
         or (call is not optimizer.call and module.parameters.builds_optimizer(call))
         or (isinstance(call.func, cst.Attribute) and call.func.attr.value == "prepare")
-        for call in module.tree.within(home, cst.Call)
-        if module.tree.before(optimizer.call, call)
+        for call in module.tree.later(home, optimizer.call, cst.Call)
     ) or any(
         dotted(target.target) == variable and not module.tree.contains(target, optimizer.call)
-        for target in module.tree.within(home, cst.AssignTarget)
-        if module.tree.before(optimizer.call, target)
+        for target in module.tree.later(home, optimizer.call, cst.AssignTarget)
     )
 
 

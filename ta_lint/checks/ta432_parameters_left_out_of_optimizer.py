@@ -32,17 +32,21 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for call in module.tree.all(cst.Call)
     ):
         return
+    known: dict[Node, list[OptimizerCall]] = {}  # by the scope that they are in
     for statement in module.tree.all(cst.Assign):
         target = statement.targets[0].target
         if len(statement.targets) != 1 or not isinstance(statement.value, cst.Call):
             continue
         path = dotted(target)
-        if path is None or _FIXED.search(path) or not _is_own(statement.value, module):
+        if path is None or _FIXED.search(path):
             continue
         scope = _scope(target, module)
-        beside = [o for o in optimizers if scope is not None and module.tree.contains(scope, o.call)]
-        held = any(_is_held(name, optimizers) for name in (path, *_others(statement.value, module)))
-        if scope is None or not beside or held:
+        if scope is not None and scope not in known:
+            known[scope] = [o for o in optimizers if module.tree.contains(scope, o.call)]
+        beside = known[scope] if scope is not None else []
+        if not beside or not _is_own(statement.value, module):
+            continue
+        if any(_is_held(name, optimizers) for name in (path, *_others(statement.value, module))):
             continue
         used = _goes_back(target, path, module)
         if used is not None:

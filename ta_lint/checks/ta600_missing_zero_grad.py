@@ -41,7 +41,7 @@ def clear_first(loop: TrainingLoop, module: FileFacts, moved: cst.Expr | None = 
     ):
         return None
     name = tree.within(optimizer, cst.Name)[0]
-    if any(tree.contains(region, binding.node) for binding in module.names.bindings(name)):
+    if module.names.is_bound_in(name, region):
         return None
     code = module.verbatim(moved.value) if moved is not None else f"{dotted(optimizer)}.zero_grad()"
     edits: list[Edit] = [insert_line_before(tree, region.body.body[0], code)]

@@ -81,8 +81,10 @@ def _in_circles(module: FileFacts, reported: set[Node]) -> Iterator[Suspicion]:
         judged.update(step.call for step in steps)
         if not steps or _is_out_of_sight(module, region, events):
             continue
-        for subject in dict.fromkeys(_subject(module, step) for step in steps):
-            own = [step for step in steps if _subject(module, step) == subject]
+        by_subject: dict[str, list[LoopEvent]] = {}
+        for one in steps:
+            by_subject.setdefault(_subject(module, one), []).append(one)
+        for own in by_subject.values():
             clear = _starves(module, paths, own) or _clears_each_time(module, region, paths, own)
             if clear is None or clear.place in reported or clear.call in reported:
                 continue
@@ -120,7 +122,7 @@ def _is_out_of_sight(module: FileFacts, region: Region, events: list[LoopEvent])
         return True
     names = [name for event in events for name in module.tree.within(event.subject, cst.Name)[:1]]
     optimizers = [name for name in names if module.kinds.is_optimizer(name)]
-    if any(module.tree.contains(region, b.node) for name in optimizers for b in module.names.bindings(name)):
+    if any(module.names.is_bound_in(name, region) for name in optimizers):
         return True
     known = {call for event in events for call in (event.call, *event.via)}
     return any(call not in known and _may_compute(call, module) for call in module.tree.own(region, cst.Call))
@@ -378,11 +380,12 @@ def _is_same_variable(first: Node, second: Node, module: FileFacts) -> bool:
 def _keeps_gradients(statement: Node, step: StepCall, module: FileFacts) -> bool:
     """Whether a statement certainly computes no gradients, and does not rebind the optimizer's name."""
     tree = module.tree
-    bindings = [b for name in tree.within(step.optimizer, cst.Name)[:1] for b in module.names.bindings(name)]
     return (
         not any(True for _ in module.clearings.writes(statement))
         and not tree.within(statement, cst.Yield, cst.Await)
-        and not any(tree.contains(statement, binding.node) for binding in bindings)
+        and not any(
+            module.names.is_bound_in(name, statement) for name in tree.within(step.optimizer, cst.Name)[:1]
+        )
         and all(_is_known(call, module) for call in tree.within(statement, cst.Call))
     )
 

@@ -5,7 +5,7 @@ import builtins
 import re
 import symtable
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
 from ta_lint.checks import TextFinding, flakes
@@ -52,6 +52,16 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_text(source: Source) -> Iterator[TextFinding]:
+    yield from reports(source)
+
+
+@lru_cache(maxsize=1)
+def reports(source: Source) -> tuple[TextFinding, ...]:
+    """The undefined names of a file: found once, for TA910 and TA911."""
+    return tuple(_reports(source))
+
+
+def _reports(source: Source) -> Iterator[TextFinding]:
     symbols = source.symbols
     if isinstance(symbols, SyntaxError) or _is_template(source):
         return
@@ -66,9 +76,9 @@ def check_text(source: Source) -> Iterator[TextFinding]:
     if isinstance(syntax, SyntaxError):
         return
     suspects = _suspects(source, syntax, unbound, hiding_in)
-    if not suspects or not _is_of_a_run(syntax):
+    if not suspects or not _is_of_a_run(source):
         return
-    above = {child: node for node in ast.walk(syntax) for child in ast.iter_child_nodes(node)}
+    above = {child: node for node in flakes.nodes(source) for child in ast.iter_child_nodes(node)}
     postponed = _postpones_annotations(syntax)
     reported: set[tuple[ast.AST, str]] = set()
     for name, local in suspects:
@@ -91,9 +101,9 @@ def check_text(source: Source) -> Iterator[TextFinding]:
             )
 
 
-def _is_of_a_run(syntax: ast.Module) -> bool:
+def _is_of_a_run(source: Source) -> bool:
     """Whether code starts a run, trains or saves, judged by its names, strings and calls."""
-    nodes = list(ast.walk(syntax))
+    nodes = flakes.nodes(source)
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     return any(
         _is_call_of_a_run(node) or any(word in text for text in _texts(node) for word in _OF_A_RUN)
@@ -122,11 +132,7 @@ def _suspects(
     if not (unbound or hiding) or _DEFINES_UNSEEN.search(source.text):
         return []
     unbound = unbound - _bound_elsewhere(source, syntax)
-    return [
-        (name, local)
-        for name, local in _undefined(source, syntax)
-        if name.id in (hiding if local else unbound)
-    ]
+    return [(name, local) for name, local in _undefined(source) if name.id in (hiding if local else unbound)]
 
 
 def _is_template(source: Source) -> bool:
@@ -259,14 +265,16 @@ def _bound_elsewhere(source: Source, syntax: ast.Module) -> set[str]:
     return names
 
 
-def _undefined(source: Source, syntax: ast.Module) -> Iterator[tuple[ast.Name, bool]]:
+def _undefined(source: Source) -> Iterator[tuple[ast.Name, bool]]:
     """The names that pyflakes reports as undefined, and whether as unbound locals.
 
     Pyflakes also reads string annotations, which are never evaluated; its position there matches no name.
     """
     from pyflakes.messages import UndefinedLocal, UndefinedName
 
-    names = {(node.lineno, node.col_offset): node for node in ast.walk(syntax) if isinstance(node, ast.Name)}
+    names = {
+        (node.lineno, node.col_offset): node for node in flakes.nodes(source) if isinstance(node, ast.Name)
+    }
     for message in flakes.messages(source):
         if isinstance(message, (UndefinedName, UndefinedLocal)) and (message.lineno, message.col) in names:
             yield names[message.lineno, message.col], isinstance(message, UndefinedLocal)

@@ -22,7 +22,7 @@ def check_text(source: Source) -> Iterator[TextFinding]:
     if not messages:
         return
     notebook = PurePosixPath(source.path).suffix == ".ipynb"
-    reported = {(report.line, report.column) for report in ta910_undefined_name.check_text(source)}
+    reported = {(report.line, report.column) for report in ta910_undefined_name.reports(source)}
     ends = _ends(source)
     for message in messages:
         name = type(message).__name__
@@ -42,8 +42,7 @@ def check_text(source: Source) -> Iterator[TextFinding]:
 def _ends(source: Source) -> dict[tuple[int, int], tuple[int, int]]:
     """The end of the shortest node that starts at each position."""
     ends: dict[tuple[int, int], tuple[int, int]] = {}
-    assert isinstance(source.syntax, ast.Module)
-    for node in ast.walk(source.syntax):
+    for node in flakes.nodes(source):
         if isinstance(node, (ast.stmt, ast.expr, ast.excepthandler, ast.arg)):
             start = (node.lineno, node.col_offset)
             end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)

@@ -4,26 +4,43 @@ from ta_lint.dryrun.machine import assigning, conditions, definitions, expressio
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.stubs import pretrained, programs
+from ta_lint.dryrun.stubs import (
+    configuration,
+    einops,
+    plain,
+    pretrained,
+    programs,
+    progress,
+    sklearn,
+    torchmetrics,
+    torchvision,
+)
 from ta_lint.dryrun.stubs.python import (
     arguments,
     classes,
     construction,
     containers,
     functions,
+    introspection,
     iterating,
     standard,
 )
 from ta_lint.dryrun.stubs.torch import (
+    autograd,
+    creation,
     data,
+    environment,
+    functional,
+    in_place,
     layers,
     members,
-    module_lists,
+    modes,
     modules,
     operations,
-    parametrized,
+    samplers,
     training,
 )
+from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 from ta_lint.project.layout import Layout
 
 _LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
@@ -33,17 +50,31 @@ _LIBRARIES = (
     construction,
     containers,
     functions,
+    introspection,
     iterating,
     standard,
+    configuration,
+    einops,
+    plain,
     pretrained,
     programs,
+    progress,
+    sklearn,
+    torchmetrics,
+    torchvision,
+    autograd,
+    containers_of_modules,
+    creation,
     data,
+    environment,
+    functional,
+    in_place,
     layers,
     members,
-    module_lists,
+    modes,
     modules,
     operations,
-    parametrized,
+    samplers,
     training,
 )
 """What is imported for what it registers."""
@@ -57,5 +88,8 @@ def of_project(root: str) -> Machine:
 def dry_run(path: str) -> Machine:
     """Run a script, and then each of its functions and methods that nobody calls, on guessed arguments."""
     machine = Machine(Program(layout_of(path)))
-    run_script(machine, path)
+    try:
+        run_script(machine, path)
+    finally:
+        machine.give_back()
     return machine

@@ -9,11 +9,12 @@ from itertools import groupby
 from linecache import getline
 from os.path import relpath
 
+from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import held_by
-from ta_lint.dryrun.values import Function, Known, Object, Place
+from ta_lint.dryrun.values import Class, Function, Known, Object, Place
 from ta_lint.events.event import Event
 
 SHOWN = frozenset(
@@ -46,6 +47,8 @@ class Part:
     function: str | None
     line: int
     told: tuple[Told, ...]
+    framework: bool = False
+    """Whether it is a class that its framework runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def explanation(machine: Machine, path: str, function: str | None = None) -> Exp
         own = [event for event in events if event.entry is entry]
         name, line = (None, 1) if entry is None else (_full_name(entry), entry.node.lineno)
         if told := tuple(_lines(own)):
-            parts.append(Part(name, line, told))
+            parts.append(Part(name, line, told, isinstance(entry, Class)))
     return Explanation(
         path, tuple(parts), tuple(_gaps(events)), _not_updated(events) if function is None else ()
     )
@@ -92,9 +95,14 @@ def text(told: Explanation) -> Iterator[str]:
     for part in told.parts:
         if part.function is not None:
             yield ""
-            yield f"{part.function}, line {part.line}: nothing here calls it, so its arguments are guessed"
+            runs = (
+                "runs it, so its framework does"
+                if part.framework
+                else "calls it, so its arguments are guessed"
+            )
+            yield f"{part.function}, line {part.line}: nothing here {runs}"
         for one in part.told:
-            where = one.line if one.file == told.path else f"{_short(one.file, told.path)}:{one.line}"
+            where = _where(one, told.path)
             source = f"{where:>5}  {'  ' * one.depth}{one.source}"
             does = f"{'' if one.certain else 'perhaps: '}{one.does}"
             yield f"{source:<{WIDTH + 8}} {does}".rstrip()
@@ -113,8 +121,19 @@ def _is_called(function: Function, name: str, path: str) -> bool:
     return function.frame.file == path and name in (function.name, _full_name(function))
 
 
-def _full_name(function: Function) -> str:
-    return function.name if function.owner is None else f"{function.owner.name}.{function.name}"
+def _full_name(function: Function | Class) -> str:
+    return (
+        function.name
+        if isinstance(function, Class) or function.owner is None
+        else f"{function.owner.name}.{function.name}"
+    )
+
+
+def _where(told: Told, path: str) -> str:
+    """The line of what is told; a loop of a framework has none in the program."""
+    if told.file.endswith(STUB):
+        return ""
+    return str(told.line) if told.file == path else f"{_short(told.file, path)}:{told.line}"
 
 
 def _short(file: str, beside: str) -> str:
@@ -192,7 +211,8 @@ def _does(event: Event) -> str:
         group = held_by(subject)
         return f"{_class(subject)} of {_parameters(len(group.parameters), all_known=group.complete)}"
     if event.action == "backward":
-        reached = _parameters(len(detail["roots"]), all_known=not detail["open"])
+        all_known = not (detail["open"] or detail["perhaps"])
+        reached = _parameters(len(detail["roots"]), all_known=all_known)
         cuts = sorted({cut.how for cut in detail["cuts"]}) if not detail["roots"] else []
         return f"gradients reach {reached}{''.join(f'; the graph was lost: {how}' for how in cuts)}"
     if event.action == "step":

@@ -37,6 +37,18 @@ class Unknown(Value):
         return f"Unknown({self.why!r})"
 
 
+DATA: Final = "data"
+"""The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of
+torch, no module and no optimizer is in it, and what is taken from it is data too."""
+
+
+def is_data(value: Value) -> bool:
+    """Whether it is certainly neither tensor, module nor optimizer, nor holds one. None is not: it may be the place of one."""
+    return (isinstance(value, Known) and value.value is not None) or (
+        isinstance(value, Unknown) and value.type is not None
+    )
+
+
 class Known(Value):
     """A constant: a number, a string, None, a slice of constants."""
 
@@ -185,7 +197,7 @@ def _linear(bases: tuple[Class, ...]) -> list[Class]:
 class Function(Object):
     """A function of the program, with the frame that it was defined in."""
 
-    __slots__ = ("defaults", "frame", "node", "owner", "within")
+    __slots__ = ("after", "defaults", "frame", "node", "owner", "within")
 
     def __init__(
         self,
@@ -201,6 +213,8 @@ class Function(Object):
         self.defaults: Mapping[str, Value] = {}
         self.within: tuple[Object, ...] = ()
         """The context managers that decorate it, such as `torch.no_grad()`."""
+        self.after: Callable[[Any], None] | None = None
+        """What a library does after each call of it, which this gets as a `machine.call.Call`."""
 
     @property
     def name(self) -> str:
@@ -321,7 +335,7 @@ class Stream(Object):
     `settles` says whether its second element stands for all later ones; of a generator, its own loops say so.
     """
 
-    __slots__ = ("each", "of", "settles")
+    __slots__ = ("each", "few", "of", "settles")
 
     def __init__(
         self,
@@ -336,6 +350,12 @@ class Stream(Object):
         self.each = each
         self.of = of
         self.settles = settles
+        self.few: tuple[Value, ...] | None = None
+        """All elements, if they are known and few enough for a loop that has no loop inside."""
+
+    def merged(self, other: Value) -> Value | None:
+        """One stream for two over the same object: how far each has come is not known."""
+        return self if isinstance(other, Stream) and self.of is not None and other.of is self.of else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,9 +381,9 @@ def join(one: Value, other: Value) -> Value:
     if one is other or one == other:
         return one
     if isinstance(one, Unknown):
-        return one if not isinstance(other, Unknown) or one.type == other.type else Unknown(one.why)
+        return _unknown(one, other)
     if isinstance(other, Unknown):
-        return other
+        return _unknown(other, one)
     if isinstance(one, Known) and isinstance(other, Known) and _is_number(one) and _is_number(other):
         return Unknown(
             "it differs", type(one.value).__name__ if type(one.value) is type(other.value) else "float"
@@ -373,6 +393,14 @@ def join(one: Value, other: Value) -> Value:
         return merged
     several = tuple(dict.fromkeys((*options(one), *options(other))))
     return Choice(several) if len(several) <= MOST_OPTIONS else Unknown("it may be too many things")
+
+
+def _unknown(one: Unknown, other: Value) -> Value:
+    """What is known of a value that is this unknown one, or another."""
+    if other == NONE:
+        return one
+    kind = type(other.value).__name__ if isinstance(other, Known) else getattr(other, "type", None)
+    return one if one.type in (None, kind) else Unknown(one.why, None if kind is None else DATA)
 
 
 def joined(values: "tuple[Value, ...] | list[Value]") -> Value:

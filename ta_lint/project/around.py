@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours
-from ta_lint.core.reading import Stamp, read_with_stamp
+from ta_lint.core.reading import Stamp, read_with_stamp, stamp_of
 from ta_lint.project.layout import PACKAGE, Layout
 from ta_lint.project.trail import Importers, Surface
 
@@ -24,6 +25,7 @@ _DEEPEST = 4  # packages of packages whose import may give what a file defines
 MOST_IMPORTERS = 8  # that say something about what they import
 _MOST_USERS = 24  # what more files import is a utility, which says nothing about them
 _READ_LAST = 64  # files whose bytes are kept
+_FOLDERS_LAST = 16  # of which the importers are kept
 
 # A line feed first, as `re` searches fastest for a letter: of a file, `_lines` is searched.
 _FROM = re.compile(rb"\n[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]{0,4000}\)|[^\n]*)")
@@ -50,11 +52,15 @@ class Around:
         """The files that were read twice, with another content each time."""
         self._statements: dict[str, list[tuple[str, list[str]]]] = {}
         self._links: dict[str, str] = {}
+        self._tops: dict[str, frozenset[str]] = {}
+        self._resolved: dict[str, list[tuple[str, list[str]]]] = {}
+        """The import statements that answers are taken from: those on disk, or of an unsaved text."""
         self._ours: dict[str, bool] = {}
         self._attributes: dict[str, frozenset[str]] = {}
         self._matched: dict[tuple[str, str, bytes], bool] = {}
         self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
         self.bytes_of = lru_cache(_READ_LAST)(self._bytes_of)
+        self._importing = lru_cache(_FOLDERS_LAST)(self._find_importing)
 
     def _bytes_of(self, path: str) -> bytes:
         """The bytes of a file as they are searched, empty if it cannot be read."""
@@ -77,6 +83,39 @@ class Around:
             )
             self._links[path] = digest_of(repr(seen).encode("utf-8", "surrogatepass"))
         return text
+
+    def unchanged(self) -> set[str]:
+        """The files that are on disk as they were read; those whose stamp does not tell are read again."""
+        found: set[str] = set()
+        for path, content in self.contents.items():
+            if content.stamp is None or content.stamp != stamp_of(path):
+                now = content_of(path)
+                if now.digest != content.digest:
+                    continue
+                self.contents[path] = now
+            found.add(path)
+        return found - self.changing
+
+    def forget_unsaved(self) -> None:
+        """Take the import statements on disk again for those of texts that were given."""
+        for path, written in list(self._resolved.items()):
+            if self.links(path) and written != self._statements[path]:
+                self._forget_answers()
+                return
+
+    def _forget_answers(self) -> None:
+        self.trail.clear()
+        self._resolved.clear()
+        self._importing.cache_clear()
+
+    def take(self, other: "Around", paths: AbstractSet[str]) -> None:
+        """Take over what another one knows of files each by itself."""
+        for name in ("contents", "_statements", "_links", "_tops", "_ours", "_attributes"):
+            known = vars(other)[name]
+            vars(self)[name].update({path: known[path] for path in paths & known.keys()})
+        self._matched.update({key: value for key, value in other._matched.items() if key[0] in paths})
+        for words, answers in other._answers.items():
+            self._answers[words] = {path: answers[path] for path in paths & answers.keys()}
 
     def note(self, path: str, content: "Content") -> None:
         """Note the content with which a file was read."""
@@ -117,6 +156,9 @@ class Around:
 
     def files(self, path: str, data: bytes) -> list[str]:
         """The files that define what one with these bytes imports, and those nearby that import it; none that many import."""
+        is_known = path in self._resolved and path.endswith(".py")
+        if is_known and self._resolved[path] != list(_statements(_lines(data))):  # an editor has another text
+            self._forget_answers()
         return self.trail.remembered(("files", path), lambda: self._files(path, data))
 
     def _files(self, path: str, data: bytes) -> list[str]:
@@ -140,17 +182,26 @@ class Around:
 
     def imported_by(self, path: str) -> "ImportedBy":
         """The files nearby that import a file, in both meanings."""
-        return self.trail.asked_again(
-            Importers(path), lambda: ImportedBy(self._naming(path), self._find_importers(path))
-        )
+        return self.trail.asked_again(Importers(path), lambda: self._find_imported_by(path))
 
-    def _naming(self, path: str) -> dict[str, Names]:
-        packages = self.packages(path)
+    def _find_imported_by(self, path: str) -> "ImportedBy":
+        importing = self._importing(os.path.dirname(path))
         found: dict[str, Names] = {}
-        for file in self._layout.nearby(path):
-            imported = self._imports(file)
-            for module in packages & imported.keys():
-                found[file] = _both(imported[module], found.get(file, frozenset()))
+        named = (entry for module in self.packages(path) for entry in importing.naming.get(module, ()))
+        for _, file, names in sorted(named, key=itemgetter(0)):
+            found[file] = _both(names, found.get(file, frozenset()))
+        return ImportedBy(found, importing.using.get(path, []))
+
+    def _find_importing(self, folder: str) -> "_Importing":
+        """What the files near those of a folder import."""
+        found = _Importing({}, {})
+        for place, file in enumerate(self._layout.nearby(os.path.join(folder, PACKAGE))):
+            for module, names in self._imports(file).items():
+                found.naming.setdefault(module, []).append((place, file, names))
+            for source in self._sources(file) if self._is_ours(file) and not _is_test(file) else ():
+                users = found.using.setdefault(source, [])
+                if len(users) <= _MOST_USERS:
+                    users.append(file)
         return found
 
     def packages(self, path: str) -> set[str]:
@@ -207,42 +258,38 @@ class Around:
                 found.update(*(given.values() if names is None else map(given.get, names & given.keys())))
         return found
 
-    def _handed_on(self, path: str) -> dict[str, set[str]]:
+    def _handed_on(self, path: str) -> dict[str, frozenset[str]]:
         """The names that the `__init__.py` of a package imports, with the files that may define each; nothing for other files.
 
         Of packages that import each other it depends on the first, so that only its own answer is remembered.
         """
         return self.trail.remembered(("handed on", path), lambda: self._find_handed_on(path, {}))
 
-    def _find_handed_on(self, path: str, known: dict[str, dict[str, set[str]]]) -> dict[str, set[str]]:
-        if path in known:
-            return known[path]
+    def _find_handed_on(
+        self, path: str, known: dict[str, dict[str, frozenset[str]]]
+    ) -> dict[str, frozenset[str]]:
+        if path in known or os.path.basename(path) != PACKAGE:
+            return known.get(path, {})
         found = known[path] = {}
-        imported = self._imports(path) if os.path.basename(path) == PACKAGE else {}
-        for module, names in imported.items():
+        for module, names in self._imports(path).items():
             if (file := self._layout.file(module)) is not None:
-                given = self._find_handed_on(file, known)
+                given, here = self._find_handed_on(file, known), frozenset({file})
                 for name in self._defined(file) | given.keys() if names is None else names:
-                    found.setdefault(name, set()).update(given.get(name, {file}))
+                    definers = given.get(name, here)
+                    found[name] = found[name] | definers if name in found else definers
         return found
 
     def _defined(self, path: str) -> AbstractSet[str]:
         """The names that a file binds at its top."""
         self.trail.add(Surface(path))
-        names = (first or second for first, second in _AT_THE_TOP.findall(_lines(self.bytes_of(path))))
-        return {name.decode() for name in names}
+        if path not in self._tops:
+            found = _AT_THE_TOP.findall(_lines(self.bytes_of(path)))
+            self._tops[path] = frozenset((first or second).decode() for first, second in found)
+        return self._tops[path]
 
     def _importers(self, path: str) -> list[str]:
         """The files nearby that are about PyTorch and import what a file defines, without tests; not all, if there are many."""
         return self.imported_by(path).using
-
-    def _find_importers(self, path: str) -> list[str]:
-        importers = (
-            file
-            for file in self._layout.nearby(path)
-            if self._is_ours(file) and path in self._sources(file) and not _is_test(file)
-        )
-        return list(islice(importers, _MOST_USERS + 1))
 
     def _imports(self, path: str, data: bytes | None = None) -> dict[str, Names]:
         """The files and folders of the project that the import statements of a file name, with the names taken from each."""
@@ -253,7 +300,9 @@ class Around:
         found: dict[str, Names] = {}
         if data is None:
             self.links(path)
-        for package, written in self._statements[path] if data is None else _statements(_lines(data)):
+        statements = self._statements[path] if data is None else list(_statements(_lines(data)))
+        self._resolved[path] = statements
+        for package, written in statements:
             for module, names in self._modules(path, package, written):
                 found[module] = _both(names, found.get(module, frozenset()))
         return found
@@ -303,6 +352,15 @@ class ImportedBy(NamedTuple):
     """Those about PyTorch that import what it defines, also through other packages; not all, if there are many."""
 
 
+class _Importing(NamedTuple):
+    """What the files nearby import."""
+
+    naming: dict[str, list[tuple[int, str, Names]]]
+    """By the file or folder that they name: the place of each file, the file, and what it takes from there."""
+    using: dict[str, list[str]]
+    """By the file that defines what they import: as in `ImportedBy`."""
+
+
 def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
     """The packages that the import statements of a file with these lines name, with the names taken from each; all if none."""
     for match in _FROM.finditer(data):
@@ -310,6 +368,15 @@ def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
     for match in _IMPORT.finditer(data):
         for item in match[1].decode("utf-8", "replace").split(","):
             yield item.split(" as ")[0].strip(), []
+
+
+def content_of(path: str) -> "Content":
+    """What a file on disk holds now."""
+    try:
+        data, stamp = read_with_stamp(path)
+    except Unreadable:
+        return Content("", None)
+    return Content(digest_of(data), stamp)
 
 
 def digest_of(data: bytes) -> str:

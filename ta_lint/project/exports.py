@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 _HERE = ""
 _NESTED = ("body", "orelse", "finalbody", "handlers", "cases")
+_BLOCKS = frozenset(
+    {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match}
+    | {ast.ExceptHandler, ast.match_case}
+)
 
 # A function or class at the top, with all lines up to the next one that begins at the margin, other than with a bracket.
 _DEFINITION = re.compile(
@@ -82,7 +86,8 @@ def _without_body(definition: re.Match[str]) -> str:
 
 def _written(base: ast.expr) -> str:
     """A base class as it is written, without type arguments: `Dataset` for `Dataset[Sample]`."""
-    return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+    written = base.value if isinstance(base, ast.Subscript) else base
+    return written.id if isinstance(written, ast.Name) else ast.unparse(written)
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -100,7 +105,7 @@ def _at_the_top(syntax: ast.Module) -> Iterator[ast.stmt]:
         node = pending.pop()
         if isinstance(node, ast.stmt):
             yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if type(node) in _BLOCKS:
             inner = [child for field in _NESTED for child in getattr(node, field, ())]
             pending += reversed(inner)
 
@@ -117,4 +122,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
         targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
     for target in targets:
-        yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+        if isinstance(target, ast.Name):
+            yield target.id
+        else:
+            yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))

@@ -41,6 +41,8 @@ class Holders:
         self._around: dict[ast.AST, tuple[_Definition, ...]] = {}
         self._mentions: dict[str, list[tuple[_Definition, ...]]] = {}
         self._definitions: list[_Definition] = []
+        self._first: dict[_Definition, int] = {}  # line, that of a decorator if there is one
+        self._found: dict[_Definition, bool] = {}
         if isinstance(source.syntax, ast.Module):
             self._read(source.syntax)
 
@@ -51,7 +53,7 @@ class Holders:
         return tuple(
             self._holder(definition, needs)
             for definition in self._definitions
-            if _first_line(definition) <= line <= (definition.end_lineno or 0)
+            if self._first[definition] <= line <= (definition.end_lineno or 0)
             and (needs := self._needed(definition)) is not None
         )
 
@@ -65,6 +67,7 @@ class Holders:
             if isinstance(node, _DEFINITIONS):
                 self._definitions.append(node)
                 self._around[node] = around
+                self._first[node] = min((node.lineno, *(one.lineno for one in node.decorator_list)))
                 inner = (*around, node)
             for word in _words(node):
                 self._mentions.setdefault(word, []).append(around)
@@ -117,6 +120,11 @@ class Holders:
 
     def _may_be_found(self, definition: _Definition) -> bool:
         """Whether a framework or a library may call a definition, without a word of it in this project."""
+        if definition not in self._found:
+            self._found[definition] = self._is_found(definition)
+        return self._found[definition]
+
+    def _is_found(self, definition: _Definition) -> bool:
         name, around = definition.name, self._around[definition]
         if name in _CALLED_BY_NAME or _FOUND.fullmatch(name):
             return True
@@ -172,10 +180,6 @@ def _last_name(node: ast.expr) -> str:
     while isinstance(node, (ast.Call, ast.Subscript)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def _first_line(definition: _Definition) -> int:
-    return min((definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)))
 
 
 def _does_something(statement: ast.stmt) -> bool:

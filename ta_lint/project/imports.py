@@ -20,6 +20,8 @@ T = TypeVar("T")
 _REEXPORTS_DEEP = 8
 _MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nobody sees all of its users
 _LARGEST = 1 << 20  # characters of a file
+# The first words of the questions whose answers depend on what files export.
+_OF_EXPORTS = frozenset({"ancestors", "giving", "importers", "ours", "star", "starred", "target"})
 _UNSEEN = "?"  # the name of a base class that is not found
 
 
@@ -44,11 +46,21 @@ _UNKNOWN = Target()
 def _on_behalf(
     method: Callable[Concatenate["Imports", str, P], T],
 ) -> Callable[Concatenate["Imports", str, P], T]:
-    """A question that is asked for facts about the file that is its first argument."""
+    """A question for facts about the file that is its first argument, unless another question needs it.
+
+    Facts ask the same again and again, so it is answered once for each file that is linted.
+    """
 
     @wraps(method)
     def asked(imports: "Imports", path: str, /, *rest: P.args, **named: P.kwargs) -> T:
-        return imports.on_behalf(path, lambda: method(imports, path, *rest, **named))
+        if imports._trail.is_followed:
+            return method(imports, path, *rest, **named)
+        imports._asked.add(path)
+        question = method, path, rest
+        if question not in imports._answers:
+            with imports._trail.into(imports._used.setdefault(path, set())):
+                imports._answers[question] = method(imports, path, *rest, **named)
+        return imports._answers[question]  # type: ignore[no-any-return]
 
     return asked
 
@@ -67,6 +79,7 @@ class Imports:
         self._used: dict[
             str, set[Leaf | Answer]
         ] = {}  # what answers come from, by the file on whose behalf they were asked
+        self._answers: dict[object, Any] = {}  # to questions for facts, while one file is linted
         self._surfaces: dict[tuple[str, Callable[[bytes], frozenset[Any]]], str] = {}
         self._linted = ""
         self._asked: set[str] = set()  # the files on whose behalf was asked while this one is linted
@@ -80,20 +93,38 @@ class Imports:
         known = self._exports.pop(path, None)
         self._given[path], self._texts[path] = digest, text
         if known is not None and known != self.exports(path):
-            self._trail.clear()
+            self._forget_answers()
+
+    def _forget_answers(self) -> None:
+        self._trail.forget(_OF_EXPORTS)
+        self._answers.clear()
+        self._surfaces.clear()
+
+    def forget_unsaved(self) -> None:
+        """Take the texts on disk again for those that were given."""
+        for path in [path for path in self._given if path in self._exports and not self._is_on_disk(path)]:
+            on_disk = self._exports_on_disk(path)
+            if self._exports[path] != on_disk:
+                self._exports[path] = on_disk
+                self._forget_answers()
+        self._given.clear()
+        self._texts.clear()
+
+    def _is_on_disk(self, path: str) -> bool:
+        content = self._around.contents.get(path)
+        return content is not None and content.digest == self._given[path].hex()
+
+    def take(self, other: "Imports", paths: AbstractSet[str]) -> None:
+        """Take over what another one knows of the exports of files on disk."""
+        known = paths & other._exports.keys()
+        on_disk = (path for path in known if path not in other._given or other._is_on_disk(path))
+        self._exports.update({path: other._exports[path] for path in on_disk})
 
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
         self._linted = path
+        self._answers.clear()
         self._asked, self._read = {path}, {path}
-
-    def on_behalf(self, path: str, question: Callable[[], T]) -> T:
-        """The answer to a question for facts about a file, unless another question needs it."""
-        if self._trail.is_followed:
-            return question()
-        self._asked.add(path)
-        with self._trail.into(self._used.setdefault(path, set())):
-            return question()
 
     def read(self, path: str) -> None:
         """Note that facts are taken from the text of a file."""
@@ -114,10 +145,11 @@ class Imports:
         self._trail.add(Surface(path))
         if path not in self._exports:
             text = self._texts.pop(path, None)
-            if text is None:
-                text = self._around.bytes_of(path).decode("utf-8", "replace")
-            self._exports[path] = exports(text) if len(text) <= _LARGEST else None
+            self._exports[path] = _exports(text) if text is not None else self._exports_on_disk(path)
         return self._exports[path]
+
+    def _exports_on_disk(self, path: str) -> Exports | None:
+        return _exports(self._around.bytes_of(path).decode("utf-8", "replace"))
 
     def surface(self, path: str, words: Callable[[bytes], frozenset[Any]]) -> str:
         """A digest of all that other files may see of a file but its text; `words` as for `Around.said`."""
@@ -387,6 +419,10 @@ class Imports:
         rest = module.lstrip(".")
         first = module[: len(module) - len(rest)] or rest.partition(".")[0]
         return self._layout.module(importer, first) is not None
+
+
+def _exports(text: str) -> Exports | None:
+    return exports(text) if len(text) <= _LARGEST else None
 
 
 def _sorted(bound: Exports | None) -> tuple[object, ...]:

@@ -169,22 +169,30 @@ class Layout:
     def listed(self, folder: str) -> dict[str, bool]:
         """What is in a folder and may be a module or the mark of a root, each with whether it is a folder, and no link to one."""
         if folder not in self._listed:
-            try:
-                with os.scandir(folder) as listing:
-                    self._listed[folder] = {
-                        entry.name: is_folder
-                        for entry in listing
-                        if _may_count(entry.name)
-                        and (
-                            (is_folder := entry.is_dir(follow_symlinks=False))
-                            or entry.name.endswith(".py")
-                            or entry.is_symlink()
-                            or entry.name in _ROOT_MARKS
-                        )
-                    }
-            except OSError:
-                self._listed[folder] = {}
+            self._listed[folder] = _list(folder)
         return self._listed[folder]
+
+    def is_unchanged(self) -> bool:
+        """Whether the folders that were listed have what they had."""
+        return all(_list(folder) == names for folder, names in self._listed.items())
+
+
+def _list(folder: str) -> dict[str, bool]:
+    try:
+        with os.scandir(folder) as listing:
+            return {
+                entry.name: is_folder
+                for entry in listing
+                if _may_count(entry.name)
+                and (
+                    (is_folder := entry.is_dir(follow_symlinks=False))
+                    or entry.name.endswith(".py")
+                    or entry.is_symlink()
+                    or entry.name in _ROOT_MARKS
+                )
+            }
+    except OSError:
+        return {}
 
 
 def _may_count(name: str) -> bool:

@@ -71,6 +71,11 @@ class Trail:
         """Forget all answers."""
         self._known.clear()
 
+    def forget(self, kinds: frozenset[str]) -> None:
+        """Forget the answers to questions that begin with one of these words."""
+        for question in [one for one in self._known if isinstance(one, tuple) and one[0] in kinds]:
+            del self._known[question]
+
     def add(self, *leaves: Leaf) -> None:
         """Note what the current answer is taken from."""
         if self._current is not None:

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
 
 from ta_lint import __version__
 from ta_lint.core.settings import FILES
@@ -42,6 +43,7 @@ class Server(LanguageServer):
         self._linter = Linter()
         self._publishing: dict[str, asyncio.Task[None]] = {}
         self._complaints: dict[Path, str] = {}
+        self._checking: asyncio.Future[None] | None = None
         for name, handler, options in _FEATURES:
             self.feature(name, options)(handler)
 
@@ -89,6 +91,20 @@ class Server(LanguageServer):
         for part in document.parts:
             self._send(part.uri, part.version, found[part.uri])
 
+    def saved(self, uris: Iterable[str]) -> None:
+        """Lint the other open documents again whose findings depend on these files."""
+        paths = frozenset(path for uri in uris if (path := to_fs_path(uri)))
+        self._checking = asyncio.ensure_future(self._after(paths, self._checking))
+
+    async def _after(self, saved: frozenset[str], before: asyncio.Future[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        outdated = await asyncio.wrap_future(self._worker.submit(partial(self._linter.outdated, saved)))
+        for uri in outdated:
+            self.publish(uri)
+        if outdated:
+            self._ask_to_refresh()
+
     def close(self, uri: str, parts: list[str]) -> None:
         """Clear the diagnostics of a closed document."""
         if (task := self._publishing.pop(uri, None)) is not None:
@@ -101,6 +117,9 @@ class Server(LanguageServer):
         """Lint all open documents again."""
         for uri in list(self.documents.uris()):
             self.publish(uri)
+        self._ask_to_refresh()
+
+    def _ask_to_refresh(self) -> None:
         if self.client.pulls and self.client.refreshes:
             self.workspace_diagnostic_refresh(None)
 
@@ -144,7 +163,7 @@ def _initialize(ls: Server, params: types.InitializeParams) -> None:
 
 def _initialized(ls: Server, _: types.InitializedParams) -> None:
     if ls.client.watches:
-        watchers = [types.FileSystemWatcher(f"**/{name}") for name in FILES]
+        watchers = [types.FileSystemWatcher(f"**/{name}") for name in (*FILES, "*.py", "*.ipynb")]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         watching = types.Registration("settings", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
         ls.client_register_capability(types.RegistrationParams([watching]))
@@ -168,6 +187,7 @@ def _did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
 
 def _did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
     ls.publish(params.text_document.uri)
+    ls.saved([params.text_document.uri])
 
 
 def _did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
@@ -187,14 +207,18 @@ def _did_change_notebook(ls: Server, params: types.DidChangeNotebookDocumentPara
 
 def _did_save_notebook(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
     ls.publish(params.notebook_document.uri)
+    ls.saved([params.notebook_document.uri])
 
 
 def _did_close_notebook(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
     ls.close(params.notebook_document.uri, [cell.uri for cell in params.cell_text_documents])
 
 
-def _did_change_watched_files(ls: Server, _: types.DidChangeWatchedFilesParams) -> None:
-    ls.lint_again()
+def _did_change_watched_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    changed = [event.uri for event in params.changes]
+    if any(uri.rpartition("/")[2] in FILES for uri in changed):
+        ls.lint_again()
+    ls.saved(changed)
 
 
 async def _diagnostic(

@@ -2,6 +2,7 @@
 
 import queue
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ from ta_lint.fixing import is_sound
 from ta_lint.project.project import renew
 from ta_lint.runner import start_thread
 from ta_lint.server.documents import Document
+from ta_lint.server.needs import Needs, needs_of
 from ta_lint.server.settings import FileSettings, SettingsReader
 
 T = TypeVar("T")
@@ -34,12 +36,20 @@ class Linted:
     """With positions in the source; the source of a notebook is its joined cells."""
     complaint: str | None = None
     """An error in the settings; the document was then not linted."""
+    needs: Needs | None = None
+    """What the findings depend on in other files; None if it was not linted."""
     _sound: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
     def located(self) -> list[Finding]:
         """The findings in the same order, with positions in the file or in a cell."""
         return located(self.findings, self.source)
+
+    def changes_with(self, saved: AbstractSet[str]) -> bool:
+        """Whether files that were saved may change the findings. Any file may call the code that one is in."""
+        if self.needs is None or saved <= {str(self.document.path)}:
+            return False
+        return any(finding.held_by for finding in self.findings) or self.needs.change_with(saved)
 
     def mends(self, finding: Finding) -> bool:
         """Whether one of `findings` has a fix after which the file can still be parsed."""
@@ -78,8 +88,16 @@ class Linter:
         self._known[document.uri] = linted = _linted(document, settings, complaint)
         return linted
 
+    def outdated(self, saved: AbstractSet[str]) -> list[str]:
+        """The documents whose findings may be others now that files with these paths were saved; their results are dropped."""
+        renew()
+        found = [uri for uri, linted in self._known.items() if linted.changes_with(saved)]
+        for uri in found:
+            self.forget(uri)
+        return found
+
     def forget(self, uri: str) -> None:
-        """Drop the result for a closed document."""
+        """Drop the result for a document that is closed, or that other files have changed for."""
         self._known.pop(uri, None)
 
 
@@ -91,7 +109,8 @@ def _linted(document: Document, settings: FileSettings, complaint: str | None) -
     renew()  # other files of the project may have been saved since
     examined = examine(file, file.given)
     findings, _ = baseline.marked(examined.findings, settings.accepted)
-    return Linted(document, settings, examined.source, [finding for finding in findings if finding.counts])
+    counting = [finding for finding in findings if finding.counts]
+    return Linted(document, settings, examined.source, counting, needs=needs_of(file, file.given))
 
 
 def _alike(first: FileSettings, second: FileSettings) -> bool:

@@ -191,6 +191,7 @@ class Tree:
         """The number of each node by its `id`: hashing nodes runs Python code and would take as long as the walk."""
         self.parent = Parents(self)
         self._below: dict[tuple[type[Node], ...], _Regions] = {}
+        self._of_home: dict[type[Node], dict[int, list[int]]] = {}
         self._order = next(_ORDERS)
         self.elsewhere: Callable[[Node], Tree | None] = _nowhere
         """The tree of another file that a node is in; None if it is in no file."""
@@ -264,6 +265,17 @@ class Tree:
             found.sort()
         return [self.nodes[number] for number in found]
 
+    def later(self, node: Node, after: Node, kind: type[NodeT]) -> Iterator[NodeT]:
+        """The nodes of a type at or below `node` that begin after another node of the file, in source order, as they are asked for."""
+        tree = self._tree_of(node)
+        numbers = tree._of_type.get(kind, [])
+        first, last = (
+            max(tree.number[id(node)] - 1, tree.number[id(after)]),
+            tree._last[tree.number[id(node)]],
+        )
+        for place in range(bisect_right(numbers, first), bisect_right(numbers, last)):
+            yield tree.nodes[numbers[place]]
+
     def _tree_of(self, node: Node) -> "Tree":
         """The tree that a node is in.
 
@@ -295,8 +307,28 @@ class Tree:
     def own(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
     def own(self, node: Node, *kinds: type[Node]) -> list[Any]:
         """As `within`, without nodes inside functions or classes defined below `node`."""
-        home = node if type(node) in _WITH_BODIES else self.home(node)
-        return [found for found in self.within(node, *kinds) if found is node or self.home(found) is home]
+        first = self.number.get(id(node))
+        if first is None:
+            return self._tree_of(node).own(node, *kinds)
+        last = self._last[first]
+        is_home = type(node) in _WITH_BODIES
+        home = id(node if is_home else self.home(node))
+        found = [first] if is_home and type(node) in kinds else []
+        for kind in kinds:
+            numbers = self._at_home(kind).get(home, [])
+            found += numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]
+        if len(kinds) > 1:
+            found.sort()
+        return [self.nodes[number] for number in found]
+
+    def _at_home(self, kind: type[Node]) -> dict[int, list[int]]:
+        """The numbers of the nodes of a type, by the `id` of their home."""
+        known = self._of_home.get(kind)
+        if known is None:
+            known = self._of_home[kind] = {}
+            for number in self._of_type.get(kind, ()):
+                known.setdefault(id(self._homes.at(number) or self.root), []).append(number)
+        return known
 
     def home(self, node: Node) -> Node:
         """The function, lambda, class or module whose body holds `node` (defaults and decorators are outside the body)."""
@@ -443,6 +475,10 @@ class Tree:
                 return above
         return self.root
 
+    def place(self, nodes: Sequence[Node], node: Node) -> int:
+        """The place of a node among nodes in source order that hold it, found by their numbers."""
+        return bisect_left(nodes, self.order(node), key=self.order)
+
     def preceding(self, node: Node) -> Iterator[Node]:
         """What always runs before the statement of `node` in the same iteration or call, the nearest first.
 
@@ -454,8 +490,8 @@ class Tree:
         above = self.parent.get(child)
         while above is not None:
             if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
-                for earlier in reversed(above.body[: above.body.index(child)]):
-                    yield from _flattened(earlier)
+                for place in reversed(range(self.place(above.body, child))):
+                    yield from _flattened(above.body[place])
             elif isinstance(above, cst.With):
                 yield from reversed(above.items)
             elif isinstance(above, cst.If):

@@ -97,6 +97,7 @@ class Auditor:
             baseline=baseline_file,
             compiled=compiled,
             live=False,
+            asks=True,
             record=record,
             snapshots=snapshots,
             invariants=invariants,
@@ -108,7 +109,7 @@ class Auditor:
         self.audit = Audit(
             settings,
             models=[model],
-            optimizers=self.optimizers if optimizer is not None else None,
+            optimizers=map(_stepping, self.optimizers) if optimizer is not None else None,
             files=files(self.reporters),
             recording=update_baseline,
         )
@@ -192,7 +193,7 @@ class Auditor:
             raise ValueError("audit_init: there is no optimizer to check; give one to the Auditor")
         session = self.audit.session
         for optimizer in self.optimizers:
-            session.audit_optimizer(optimizer)
+            session.audit_optimizer(_stepping(optimizer))
         return self.findings
 
     def audit_data(self, batch: Any, step: int | None = None) -> list[Finding]:
@@ -273,6 +274,16 @@ def _optimizers(given: object) -> list[torch.optim.Optimizer]:
                 f"optimizer: {kind} is not a torch.optim.Optimizer; give one, a list of them, or None"
             )
     return found
+
+
+def _stepping(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """What steps in an optimizer: of one that `Accelerator.prepare` gives, which never became an optimizer itself, that inside."""
+    while "_optimizer_step_pre_hooks" not in vars(optimizer):
+        inside = vars(optimizer).get("optimizer")
+        if not isinstance(inside, torch.optim.Optimizer):
+            break
+        optimizer = inside
+    return optimizer
 
 
 def _check(model: object, reporters: list[Reporter]) -> None:

@@ -8,7 +8,8 @@ import sys
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, wraps
 from inspect import getattr_static
 from typing import Any
@@ -29,7 +30,7 @@ from ta_runtime.audit.schedule import (
     Period,
     StepSchedule,
 )
-from ta_runtime.coverage import Coverage
+from ta_runtime.coverage import ENOUGH, Coverage
 from ta_runtime.facts import Machine, Model, Run, Said, Step, Suspicion, Told, Update
 from ta_runtime.facts.asked import asked
 from ta_runtime.facts.history import History
@@ -107,8 +108,13 @@ class Session:
         """Which steps these were."""
         self._on_incidents, self._on_judged, self._on_logged = on_incidents, on_judged, on_logged
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
-        enabled = checks.enabled(settings.rules)
-        self._checks = {fact: [check for check in enabled if check.fact == fact] for fact in checks.FACTS}
+        enabled, asked = checks.enabled(settings.rules), checks.enabled(settings.asked)
+        self._checks = {
+            fact: [check for check in (asked if fact in checks.ASKED else enabled) if check.fact == fact]
+            for fact in checks.FACTS
+        }
+        self._on_trial: dict[tuple[str, Hashable], Suspicion] | None = None
+        """By rule and identity, what each audited step of a trial showed; None before the first."""
         self._may_infer = self._only is None
         kept = settings.record is not None or settings.send
         self._looks = kept or any(check.fact != "violation" for check in enabled)
@@ -209,6 +215,9 @@ class Session:
         run = self._run(over=True, rank=rank, peers=peers or {})
         step = max(self.index - 1, 0)
         self._open([*self._asked("progress", run), *self._asked("run", run)], step)
+        if self._on_trial and self.step_count <= ENOUGH:
+            notes = [(rule, replace(one, is_note=True)) for (rule, _), one in self._on_trial.items()]
+            self._open(notes, step)
         return run.told
 
     def flush(self) -> None:
@@ -589,12 +598,25 @@ class Session:
             self._join(step)
             self._note_part(step)
             suspicions += self._asked("step", step, structural=step.structural)
+            suspicions += self._tried(step)
             self._look_closer(step)
         self._remember(window)
         began = time.perf_counter()
         self._on_judged(window)  # what is written of a look is no part of its cost
         self._own += time.perf_counter() - began
         self._open(suspicions, window.index)
+
+    def _tried(self, step: Step) -> list[tuple[str, Said]]:
+        """Keep what a step shows as each of a trial before it did; returns what it says of a check that failed."""
+        if not self.settings.asked or self.step_count > ENOUGH or not step.gradients:
+            return []
+        said = list(self._asked("trial", step))
+        shown = {
+            (rule, one.identity): one for rule, one in said if isinstance(one, Suspicion) and rule != "TA000"
+        }
+        known = self._on_trial
+        self._on_trial = shown if known is None else {key: known[key] for key in known if key in shown}
+        return [(rule, one) for rule, one in said if rule == "TA000"]
 
     def _remember(self, window: Window) -> None:
         """What the steps to come are compared with."""

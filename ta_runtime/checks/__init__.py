@@ -6,6 +6,8 @@ A module has one or more of these functions, each of one fact and yielding suspi
 - `check_optimizer(Optimizer)`: once for each optimizer at its first step, or by `Auditor.audit_init`;
 - `check_static(AskedModel)`, `check_init(Optimizer)` and `check_data(Step)`: only where the user asks for it, by
   `Auditor.audit_static`, `audit_init` and `audit_data`, or `ta-runtime audit`: then also what does little harm, as notes;
+- `check_trial(Step)`: at the audited steps of an `Auditor`. What each of them says is a note, if it ends after so few that
+  it was a trial, and too short for the other checks of the rule;
 - `check_gradients(Gradients)`: at every optimizer step that is looked at;
 - `check_step(Step)`: at every audited step;
 - `check_collective(Mismatch)` and `check_replicas(Divergence)`: as soon as ranks are seen to disagree;
@@ -43,6 +45,7 @@ FACTS = (
     "static",
     "init",
     "data",
+    "trial",
     "gradients",
     "step",
     "collective",
@@ -52,6 +55,8 @@ FACTS = (
     "progress",
     "run",
 )
+ASKED = FACTS[2:6]
+"""Those that the user asks about."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator
+from statistics import median_low
 
-from ta_runtime.facts import Gradients, Suspicion
+from ta_runtime.facts import Gradients, Step, Suspicion
 
 LEAST = 50
 """Steps before a run's own norms say what is usual."""
@@ -17,6 +18,12 @@ SPREADS = 8.0
 
 Of normally distributed logarithms, 12 are 8 standard deviations.
 """
+LARGE = 100.0
+"""A norm that is large in a trial, which has none to compare it with, as torch-audit has it. A loss that is a sum has such a
+norm and a rate to go with it, so it must also do harm:"""
+MOVED = 0.1
+"""the update's norm over the weight's, of most weights. At most this much in the healthy runs of `tests/runs` that have
+more than one layer (TA107)."""
 
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
@@ -35,3 +42,19 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
         message = "the gradient norm jumps far above what is usual in this run: clip it by `clip_grad_norm_`"
         evidence = {"norm": norm, "usual norm": math.exp(middle)}
         yield Suspicion(gradients.place, message, evidence)
+
+
+def check_trial(step: Step) -> Iterator[Suspicion]:
+    for gradients in step.gradients:
+        norm = gradients.total
+        if norm is None or not LARGE < norm < math.inf or gradients.skipped:
+            continue
+        optimizer = gradients.optimizer.optimizer
+        ratios = [
+            ratio
+            for update in step.updates
+            if update.optimizer.optimizer is optimizer and (ratio := update.ratio) is not None
+        ]
+        if ratios and (moved := median_low(ratios)) > MOVED:
+            message = "the gradient norm is large, and this step changes the weights by much: clip it by `clip_grad_norm_`"
+            yield Suspicion(gradients.place, message, {"norm": norm, "median update over weight": moved})

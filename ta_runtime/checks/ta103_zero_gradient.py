@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Flight, Gradients, Layer, Step, Suspicion
+from ta_runtime.facts import Flight, Gradients, Layer, Step, Suspicion, Update
 from ta_runtime.facts.history import LONGEST_SILENCE
 
 LEAST = LONGEST_SILENCE
@@ -42,6 +42,39 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             evidence = {"steps with a zero gradient": silence.steps, "parameters without another": len(never)}
             yield Suspicion(parameter.place, message, evidence, parameter.name)
             break
+
+
+def check_trial(step: Step) -> Iterator[Suspicion]:
+    """Not where a parameter other than a bias begins at zero: what is behind it gets its gradient later. A layer of which
+    nothing comes is TA105's.
+    """
+    if any(call.dead == 1.0 for forward in step.training_forwards for call in forward.calls):
+        return
+    called = _called(step)
+    opened = {
+        id(update.tensor): update.weight is None or (update.weight == 0.0 and not _is_bias(update))
+        for update in step.updates
+    }
+    for gradients in step.gradients:
+        if (
+            not gradients.total
+            or gradients.sharded
+            or any(opened.get(id(tensor), True) for tensor in gradients.tensors)
+        ):
+            continue
+        zero = [
+            parameter
+            for index in _zero(gradients)
+            if (parameter := gradients.parameter(index)).layer is not None
+            and id(parameter.layer.module) in called
+            and not (gradients.tensors[index].dim() == 1 and _others_have(gradients, parameter.layer))
+        ]
+        if zero:
+            last = zero[-1]  # the one nearest to the loss
+            message = (
+                f"`{last.name}` has a gradient of zero in this trial: look for a factor of 0 or a dead layer"
+            )
+            yield Suspicion(last.place, message, {"parameters without another": len(zero)}, last.name)
 
 
 def check_flight(flight: Flight) -> Iterator[Suspicion]:
@@ -93,3 +126,7 @@ def _called(step: Step) -> set[int]:
         for call in forward.calls
         if all(value.numel for value in call.outputs)
     }
+
+
+def _is_bias(update: Update) -> bool:
+    return update.tensor.dim() == 1 and update.parameter.name.endswith("bias")

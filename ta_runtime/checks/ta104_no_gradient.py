@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Gradients, Suspicion
+from ta_runtime.facts import Gradients, Step, Suspicion
 
 LEAST = 3
 """Steps without any: some code steps once without, to allocate the optimizer's state or to quiet a scheduler."""
@@ -19,3 +19,14 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
             "backward passes since the last step": gradients.backwards,
         }
         yield Suspicion(gradients.place, message, evidence)
+
+
+def check_trial(step: Step) -> Iterator[Suspicion]:
+    """Of a step after a backward pass: one without only allocates the state."""
+    for gradients in step.gradients:
+        if gradients.backwards and gradients.present and not any(gradients.present):
+            message = (
+                "no parameter of this optimizer got a gradient: give it those of the model that the loss uses"
+            )
+            evidence = {"parameters": len(gradients.tensors), "backward passes": gradients.backwards}
+            yield Suspicion(gradients.place, message, evidence)

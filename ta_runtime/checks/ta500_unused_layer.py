@@ -20,12 +20,7 @@ EARLY_STEPS = 1000
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
-    missing = {
-        id(tensor)
-        for gradients in step.gradients
-        for tensor, present in zip(gradients.tensors, gradients.present, strict=True)
-        if not present
-    }
+    missing = _missing(step)
     if not missing:
         return
     history = step.history
@@ -40,8 +35,27 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     yield from _unused(history, EARLY_STEPS)
 
 
+def check_trial(step: Step) -> Iterator[Suspicion]:
+    """Not one of a list: which of those runs may be drawn."""
+    missing = _missing(step)
+    for layer in (layer for layers in step.history.unrun.values() for layer in layers):
+        if layer.parameters <= missing and not layer.is_chosen:
+            message = f"{layer.name} did not run in this trial: call it in `forward`, or remove it"
+            yield Suspicion(layer.place, message, {"parameters": len(layer.parameters)})
+
+
 def check_run(run: Run) -> Iterator[Suspicion]:
     yield from _unused(run.history, LEAST)
+
+
+def _missing(step: Step) -> set[int]:
+    """The parameters, by id, that a step of their optimizer finds without a gradient."""
+    return {
+        id(tensor)
+        for gradients in step.gradients
+        for tensor, present in zip(gradients.tensors, gradients.present, strict=True)
+        if not present
+    }
 
 
 def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> Iterator[Unrun]:

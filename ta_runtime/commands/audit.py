@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.commands import Commands, auditing
-from ta_runtime.commands.program import without_ours
+from ta_runtime.faults import without_ours
 
 if TYPE_CHECKING:
     import torch
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     name, _, attribute = arguments.object.partition(":")
     if not name or not attribute:
         raise UsageError(f"{arguments.object}: write MODULE:OBJECT, such as models:Net")
-    settings = auditing.settings(arguments, live=False)
+    settings = auditing.settings(arguments, live=False, asks=True)
     with auditing.own_stdout(arguments, sys.stdout) as stream:
         sys.path.insert(0, str(Path.cwd()))
         audit = auditing.made(arguments, settings, optimizers=[])  # nothing is to step

@@ -6,13 +6,12 @@ import os
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, ModuleType
 
 from ta_lint.core.errors import UsageError, oneline
-from ta_runtime.faults import PASSED_OVER
+from ta_runtime.faults import without_ours
 
 _INTERRUPTED = 130
-_OWN = str(Path(__file__).parents[1]) + os.sep
 
 
 class Interrupted(KeyboardInterrupt):
@@ -130,16 +129,3 @@ def _leave_out_ours(error: BaseException | None) -> None:
         known.add(id(each))
         each.__traceback__ = without_ours(each.__traceback__)
         waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
-
-
-def without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of this package, and those that stand in for one of torch's."""
-    frames = []
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if not name.startswith(_OWN) and not name.endswith(PASSED_OVER):
-            frames.append(trace)
-        trace = trace.tb_next
-    for one in reversed(frames):
-        trace = TracebackType(trace, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return trace

@@ -26,9 +26,9 @@ examples:
   ta-runtime run --fail-level error train.py        fail a CI job on an error
   ta-runtime run --record runs/1 train.py           keep the numbers, for report and diff
 
-exit status: that of the script; with --fail-level, 1 if the script exits with 0 and
-there are such findings; 2 wrong usage, or a report that could not be written;
-130 interrupted
+exit status: that of the script; 2 wrong usage. If the script exits with 0: with
+--fail-level, 1 if there are such findings; with that or --update-baseline, 2 if
+nothing could be written
 """
 
 
@@ -139,13 +139,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise Interrupted
     if status != CLEAN or ranks.rank() != 0:
         return status
-    if (
-        arguments.fail_level is not None
-        and not arguments.update_baseline
-        and auditing.failing(arguments, audit)
-    ):
-        return FINDINGS
-    return report
+    if arguments.update_baseline:
+        return report
+    if arguments.fail_level is None:  # nothing was asked of the exit status: it is the script's
+        return status
+    return FINDINGS if auditing.failing(arguments, audit) else report
 
 
 def _unreported(error: Exception) -> None:

@@ -21,8 +21,8 @@ from ta_runtime.monitor.interface import Monitor
 from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.compile import traced
-from ta_runtime.probes.guard import own_work
 from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.work import own_work
 
 _NOTHING = -80.0
 """The logarithm of a weight that counts as none: beyond it `exp` leaves the normal numbers, and is 10 times as slow."""

@@ -23,8 +23,8 @@ from ta_runtime.monitor.tally import Memory, StepMetrics
 from ta_runtime.naming import wrapped
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.compile import Compilers, any_compiled, captured
-from ta_runtime.probes.guard import own_work
 from ta_runtime.probes.module_hooks import Hooks
+from ta_runtime.probes.work import own_work
 
 
 class ModuleMonitor:

@@ -23,10 +23,10 @@ from ta_runtime.measure.tree import tensors
 from ta_runtime.monitor.monitor import ModuleMonitor
 from ta_runtime.monitor.names import ROOT, outputs
 from ta_runtime.probes.backward import in_backward
-from ta_runtime.probes.guard import own_work
 from ta_runtime.probes.module_hooks import CallHook
 from ta_runtime.probes.modules import around
 from ta_runtime.probes.undo import Undo
+from ta_runtime.probes.work import own_work
 
 
 def l2_norm(tensor: Tensor) -> Tensor:

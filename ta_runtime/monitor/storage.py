@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ta_lint.core.errors import oneline
 from ta_runtime.faults import Shield, keep
 from ta_runtime.monitor.sinks import Sink
-from ta_runtime.probes.guard import own_work
+from ta_runtime.probes.work import own_work
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes.guard import OWN_WORK
 from ta_runtime.probes.logs import TRACKERS
 from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.work import OWN_WORK
 
 if TYPE_CHECKING:
     from ta_runtime.observers.context import Context

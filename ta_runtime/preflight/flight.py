@@ -30,7 +30,7 @@ from ta_runtime.preflight.probing import Training
 from ta_runtime.preflight.replay import NoReplay, Replay, ReplayedLoss
 from ta_runtime.preflight.watching import FirstStep, KnownLoader, LossCall
 from ta_runtime.probes import construction
-from ta_runtime.probes.guard import own_work
+from ta_runtime.probes.work import own_work
 
 IN_A_ROW = 3
 """How often the first step is judged, as if all were like it: checks that pass over one odd batch want no more."""

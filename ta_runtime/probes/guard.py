@@ -1,46 +1,18 @@
 """The one fault barrier: what is ours cannot stop the run, and looks away from what is no part of it."""
 
 import os
-import threading
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import torch
 
 from ta_runtime.faults import keep
-from ta_runtime.probes import threads
+from ta_runtime.probes import threads, tracers
 from ta_runtime.probes.compile import captured, traced
 from ta_runtime.probes.registers import Register
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-
-class _Work(threading.local):
-    depth = 0
-
-
-OWN_WORK = _Work()
-"""How deep in it this thread is: what is called of torch there is no part of the run, and in no trace of it."""
-
-
-def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A method that measures, and so calls torch."""
-
-    @wraps(method)
-    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        if torch.compiler.is_compiling():
-            return method(*args, **kwargs)
-        depth = OWN_WORK.depth
-        try:
-            OWN_WORK.depth = depth + 1
-            return method(*args, **kwargs)
-        finally:  # to what it was: an interruption may come before it changed
-            OWN_WORK.depth = depth
-
-    return run
+from ta_runtime.probes.work import apart
 
 
 class FaultBarrier:
@@ -69,8 +41,10 @@ class FaultBarrier:
     def on(self, on: bool) -> None:
         if on and not self._on:
             threads.begin()
+            tracers.begin()
         elif self._on and not on:
             threads.end()
+            tracers.end()
         self._on = on
 
     @property
@@ -84,18 +58,18 @@ class FaultBarrier:
 
     def tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method now, also while it is not on."""
-        own, depth, records = OWN_WORK.depth, self._depth, torch.is_grad_enabled()
+        depth, records = self._depth, torch.is_grad_enabled()
         if not depth:
             self._began = time.perf_counter()
         try:
-            OWN_WORK.depth, self._depth = own + 1, depth + 1
-            return method(*args, **kwargs)
+            self._depth = depth + 1
+            return apart(method, args, kwargs)
         except Exception as error:  # noqa: BLE001 - the run goes on
             torch.set_grad_enabled(records)  # what interrupts the end of a `no_grad` leaves it on
             keep(error)
             self._failed(getattr(method, "__qualname__", ""), error)
-        finally:  # to what they were: an interruption may come before they changed
-            OWN_WORK.depth, self._depth = own, depth
+        finally:  # to what it was: an interruption may come before it changed
+            self._depth = depth
             if not depth:
                 self._seconds += time.perf_counter() - self._began
         return None

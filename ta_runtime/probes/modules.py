@@ -1,7 +1,9 @@
 """Calls of modules, by torch's global hooks: a model needs no preparation, and nothing of ours is in it."""
 
+import sys
 from collections.abc import Callable
 from functools import partial
+from types import FrameType, TracebackType
 from typing import Any
 
 import torch
@@ -58,6 +60,25 @@ def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         return
     for _, leave in _listening:
         leave(module, args, *rest)
+    if not torch.compiler.is_compiling() and (error := sys.exception()) is not None:
+        _leave_out_inner(module, sys._getframe(1), error.__traceback__)
+
+
+def _leave_out_inner(module: nn.Module, frame: FrameType, trace: TracebackType | None) -> None:
+    """Take out of a traceback the frame of torch in which a call runs that has hooks, if it has none but ours."""
+    if trace is None or trace.tb_frame is not frame or trace.tb_next is None:  # an error from before the call
+        return
+    own = vars(module)
+    has_hooks = (
+        own["_forward_hooks"]
+        or own["_forward_pre_hooks"]
+        or own["_backward_hooks"]
+        or own["_backward_pre_hooks"]
+    )
+    of_all = len(hooks._global_forward_hooks) + len(hooks._global_forward_pre_hooks) > len(_hooks)
+    of_all = of_all or bool(hooks._global_backward_hooks or hooks._global_backward_pre_hooks)
+    if not (has_hooks or of_all) and trace.tb_next.tb_frame.f_back is frame:
+        trace.tb_next = trace.tb_next.tb_next
 
 
 def _removal(hook: RemovableHandle) -> Callable[[], None]:

@@ -22,6 +22,7 @@ from torch.overrides import get_overridable_functions, handle_torch_function, ha
 
 from ta_runtime.probes.places import as_from, caller, is_library, passed_over
 from ta_runtime.probes.threads import elsewhere, is_watched
+from ta_runtime.probes.work import leave_out
 
 _ABSENT = object()
 _LAYER = "_ta_runtime_layer"
@@ -124,7 +125,11 @@ class StandIn:
         raise TypeError("a function keeps its class")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._run(*args, **kwargs)
+        try:
+            return self._run(*args, **kwargs)
+        except BaseException as error:
+            leave_out(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["_original"], name)
@@ -171,7 +176,7 @@ class _Binding(StandIn):
         return self if instance is None else MethodType(self, instance)
 
 
-def original(function: object) -> object:
+def original(function: object) -> Any:
     """What a stand-in stands for, and anything else as it is."""
     return function._original if type(function) in (StandIn, _Binding) else function  # type: ignore[attr-defined]
 
@@ -335,8 +340,12 @@ def closing_over({names}):
     def stub(*args, **kwargs):
         if False:
             ({names})
-        from ta_runtime.probes.patching import LAYERS  # it runs with the globals of another module
-        return LAYERS[{number}].run(*args, **kwargs)
+        from ta_runtime.probes.patching import LAYERS, leave_out  # it runs with the globals of another module
+        try:
+            return LAYERS[{number}].run(*args, **kwargs)
+        except BaseException as error:
+            leave_out(error)
+            raise
     return stub
 """
 
@@ -441,6 +450,10 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
+_TOLD = {"__iadd__": "add_", "__imul__": "mul_", "__mul__": "mul"}
+"""The methods by whose names torch tells subclasses and modes of operators."""
+
+
 def _as_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of `Tensor` that is called as a subclass or mode wants it.
 
@@ -449,10 +462,11 @@ def _as_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     call = from_its_line(method)
+    told = original(getattr(Tensor, _TOLD.get(method.__name__, ""), method))
 
     def run(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs):
-            return handle_torch_function(method, (*args, *kwargs.values()), *args, **kwargs)
+            return handle_torch_function(told, (*args, *kwargs.values()), *args, **kwargs)
         return call(*args, **kwargs)
 
     return wraps(method)(_passed_over(run))

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from ta_runtime.faults import PASSED_OVER
+from ta_runtime.faults import CALLED_FOR, PASSED_OVER
 from ta_runtime.faults import is_library as is_library  # noqa: PLC0414 - places are asked for it
+from ta_runtime.probes.work import own_work
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
 
@@ -165,7 +166,16 @@ def as_from(
     return eval(code, frame.f_globals, {"function": function, "args": args, "kwargs": kwargs})
 
 
+def named_caller(frame: FrameType) -> FrameType:
+    """The frame as if whose line a frame makes a call; any other frame is itself."""
+    if frame.f_code.co_qualname != CALLED_FOR or frame.f_back is None:
+        return frame
+    named: FrameType = frame.f_back.f_locals["frame"]
+    return named
+
+
 @lru_cache(maxsize=4096)
+@own_work
 def _call(filename: str, line: int) -> CodeType:
     """The expression that calls a function, of this line and of no columns."""
     expression = ast.parse("function(*args, **kwargs)", mode="eval")
@@ -173,7 +183,7 @@ def _call(filename: str, line: int) -> CodeType:
         if isinstance(node, (ast.expr, ast.keyword)):
             node.lineno = node.end_lineno = line
             node.col_offset = node.end_col_offset = -1
-    return compile(expression, filename, "eval")
+    return compile(expression, filename, "eval").replace(co_qualname=CALLED_FOR)
 
 
 def discards(frame: FrameType) -> bool:

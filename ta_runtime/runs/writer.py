@@ -177,6 +177,13 @@ class Part:
     size: int
 
 
+class _Whole(pq.ParquetWriter):  # type: ignore[misc]
+    """One that is closed before it goes."""
+
+    # in C alone: Python would swallow what a signal handler of the run's raises in a destructor
+    __del__ = staticmethod(int)
+
+
 class TableWriter:
     """One table of a run, as this rank sees it, in parts that are each whole or not there at all.
 
@@ -272,9 +279,9 @@ class TableWriter:
             columns["run"] = pa.repeat(self._run.id, count).dictionary_encode()
         with pa.BufferOutputStream() as stream:
             table = pa.table(columns, schema=self._schema)
-            pq.write_table(
-                table, stream, compression="zstd", write_page_checksum=True, **_ENCODED.get(self._name, {})
-            )
+            options = {"compression": "zstd", "write_page_checksum": True, **_ENCODED.get(self._name, {})}
+            with _Whole(stream, self._schema, **options) as writer:
+                writer.write_table(table)
             data = stream.getvalue().to_pybytes()
         path = self._run.folder / self._name / f"rank{rank}-{self._parts:05}.parquet"
         storage.write_whole(path, data)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.faults import keep
-from ta_runtime.naming import Names, stripped
+from ta_runtime.naming import Names, held, stripped
 from ta_runtime.snapshot import environment
 from ta_runtime.snapshot.batches import Batches
 from ta_runtime.snapshot.records import Records
@@ -66,10 +66,10 @@ class Snapshot:
             for module in model.modules():
                 self.records.text("configuration", f"module.{names[id(module)]}", _described(module))
         prefix = self._names.prefix(model)
-        for name, parameter in model.named_parameters(remove_duplicate=False):
+        for name, parameter in held(model, nn.Module.named_parameters, remove_duplicate=False):
             self._named_now(parameter, prefix + stripped(model, name))
             self._once("parameter", prefix + stripped(model, name), parameter)
-        for name, buffer in model.named_buffers(remove_duplicate=False):
+        for name, buffer in held(model, nn.Module.named_buffers, remove_duplicate=False):
             self._once("buffer", prefix + stripped(model, name), buffer)
 
     def output(self, module: nn.Module, result: Any) -> None:

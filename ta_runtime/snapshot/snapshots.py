@@ -7,6 +7,7 @@ calls two functions for each step of an optimizer, which count it.
 import atexit
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from ta_lint.core.errors import UsageError
 from ta_runtime import ranks, reports
 from ta_runtime.measure.distribution import columns
-from ta_runtime.naming import Names
+from ta_runtime.naming import Names, held
 from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.compile import Compilers, traced, uncompiled
@@ -411,7 +412,8 @@ def _nothing(*_: object) -> None:
 
 
 def _has_tensors(module: nn.Module) -> bool:
-    return next(module.parameters(), next(module.buffers(), None)) is not None
+    both = chain(held(module, nn.Module.named_parameters), held(module, nn.Module.named_buffers))
+    return next(both, None) is not None
 
 
 def _targets(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """How a process that a watched script starts begins to be watched itself: once it has torch, and never before.
 
 What is to be done then is a pickled call in a file of the parent's. It is made by `call`, and returns what is to be
-called at the end. This module loads nothing, as it is all that a process without torch gets to see.
+called at the end. This module loads nothing, as it is all that a process without torch gets to see; and a program sees
+nothing at all but a finder of modules (`waiting`).
 """
 
 import contextlib
@@ -9,9 +10,11 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+from ta_runtime.startup import waiting
 
 FOLDER = str(Path(__file__).parent)
 """What stands first in `PYTHONPATH` of a program that is to be watched: Python runs `sitecustomize` from there."""
@@ -43,11 +46,7 @@ class Bootstrap:
 def begin(path: str) -> None:
     """Make the call now if the process has torch, else when it loads it."""
     _ends.clear()  # of the parent, in a fork of it
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Waiting)]
-    if "torch" in sys.modules:
-        call(path)
-    else:
-        sys.meta_path.insert(0, _Waiting(path))
+    waiting.begin(partial(call, path))
 
 
 def call(path: str) -> None:
@@ -59,33 +58,3 @@ def call(path: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever it is
         with contextlib.suppress(Exception):
             print(f"ta-runtime: process {os.getpid()} is not watched: {error!r}", file=sys.stderr)
-
-
-class _Waiting:
-    """Finds torch as the other finders do, and makes the call when it is loaded."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        if name != "torch":
-            return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        spec = next((found for each in others if (found := each.find_spec(name, path, target))), None)
-        if spec is not None and hasattr(spec.loader, "exec_module"):
-            vars(spec.loader)["exec_module"] = _Executing(self, spec.loader)
-        return spec
-
-
-class _Executing:
-    """Stands in for `exec_module` of the loader of torch, once."""
-
-    def __init__(self, waiting: _Waiting, loader: Any) -> None:
-        self._waiting, self._loader = waiting, loader
-
-    def __call__(self, module: ModuleType) -> None:
-        vars(self._loader).pop("exec_module", None)
-        self._loader.exec_module(module)
-        if self._waiting in sys.meta_path:
-            sys.meta_path.remove(self._waiting)
-            call(self._waiting.path)

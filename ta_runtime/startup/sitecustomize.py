@@ -13,13 +13,22 @@ if _given == _here:
     del os.environ["PYTHONPATH"]
 elif _given.startswith(_here + os.pathsep):
     os.environ["PYTHONPATH"] = _given[len(_here + os.pathsep) :]
-if _path:
+
+
+def _call() -> None:
     try:
         from ta_runtime import startup
     except ImportError:  # another Python, which lacks it
-        pass
-    else:
-        startup.begin(_path)
+        return
+    startup.call(_path)
+
+
+if _path:
+    _waiting = os.path.join(_here, "waiting.py")  # noqa: PTH118
+    with open(_waiting, encoding="utf-8") as _file:  # noqa: PTH123
+        _names = {"__name__": "ta_runtime.startup.waiting"}
+        exec(compile(_file.read(), _waiting, "exec"), _names)  # noqa: S102 - imported, it would be a module of the program's
+    _names["begin"](_call)  # type: ignore[operator]
 
 del sys.modules["sitecustomize"]
 # that of the environment; if there is none, Python takes this for absent too

@@ -13,10 +13,10 @@ from ta_lint.core.protocol import Action
 from ta_runtime.faults import keep
 from ta_runtime.probes import hub
 from ta_runtime.probes.compile import traced, uncompiled
-from ta_runtime.probes.guard import OWN_WORK
 from ta_runtime.probes.modules import follow
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.undo import Undo
+from ta_runtime.probes.work import OWN_WORK
 from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
 from ta_runtime.trace.event import KIND_OF
 from ta_runtime.trace.layers import LayerNames

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode, handle_torch_function
 
 from ta_runtime.faults import keep
-from ta_runtime.probes.guard import OWN_WORK
 from ta_runtime.probes.places import as_from
+from ta_runtime.probes.work import OWN_WORK
 from ta_runtime.trace import titles
 from ta_runtime.trace.course import (
     AUTOCAST,

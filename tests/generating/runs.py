@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from oracle import REAL, Comparison, by_hand, compare
+from oracle import REAL, Comparison, Real, compare, is_seen
+from runnable import Program
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.stubs.torch.modules import MODULE, held, modules
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, certain_roots
+from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.values import Known, Object, Sequence, Table, Value
 
 
@@ -22,23 +23,26 @@ class Runner:
 
     def __init__(self, folder: Path, process: "subprocess.Popen[str]") -> None:
         self._script = folder / "train.py"
+        self._result = folder / "train.json"
         self._process = process
 
-    def real(self, text: str) -> dict[str, Any]:
+    def real(self, text: str) -> Real:
         """What the program really does."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._script.write_text(text, "utf-8")
-        self._process.stdin.write(f"{self._script}\n")
+        self._result.unlink(missing_ok=True)
+        self._process.stdin.write(f"{self._script}\t{self._result}\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())  # type: ignore[no-any-return]
+        self._process.stdout.readline()
+        return json.loads(self._result.read_text("utf-8"))  # type: ignore[no-any-return]
 
     def compared(self, text: str) -> Comparison:
         """How a dry run of the program compares; `status` is not `ended` if the program cannot run."""
         real = self.real(text)
         if real["status"] != "ended":
             return Comparison("generated", status=real["status"])
-        result = compare(self._script, real)
+        result = compare(Program("generated", self._script, text), real)
         result.false += [*result.unsaid, *_uncertain(self._script, real), *_left(self._script, real)]
         return result
 
@@ -47,7 +51,7 @@ class Runner:
 def runner(folder: Path) -> Iterator[Runner]:
     """A process that runs programs, until the end."""
     process = subprocess.Popen(
-        [sys.executable, str(REAL)],
+        [sys.executable, str(REAL), "0"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -62,7 +66,7 @@ def runner(folder: Path) -> Iterator[Runner]:
         process.wait()
 
 
-def _uncertain(script: Path, real: dict[str, Any]) -> Iterator[str]:
+def _uncertain(script: Path, real: Real) -> Iterator[str]:
     """What is said to happen for certain in a function, and never does."""
     done = {(action, line) for action, line, _ in real["actions"]}
     kinds = {action for action, _ in done} & {"forward", "backward", "step", "clear", "clip"}
@@ -70,17 +74,13 @@ def _uncertain(script: Path, real: dict[str, Any]) -> Iterator[str]:
     said = {
         (event.action, event.place.line)
         for event in machine.events
-        if not by_hand(event)
-        and event.certain
-        and event.entry is None
-        and event.functions
-        and event.action in kinds
+        if is_seen(event, str(script)) and event.certain and event.functions and event.action in kinds
     }
     for action, line in sorted(said - done):
         yield f"{action} in line {line} of a function never happens"
 
 
-def _left(script: Path, real: dict[str, Any]) -> Iterator[str]:
+def _left(script: Path, real: Real) -> Iterator[str]:
     """What is said of the names at the top level when the program ends, and is not so."""
     names = dry_run(str(script)).program.frame(str(script)).names
     for name, really in real["names"].items():
@@ -124,9 +124,9 @@ def _differs(said: Value, really: Any) -> Iterator[str]:  # noqa: C901 - one cas
         if kind == "tensor":
             takes = (
                 True
-                if certain_roots(said) or facts.requires is True
+                if facts.roots or facts.requires is True
                 else None
-                if facts.roots or facts.open or facts.requires is None
+                if facts.perhaps or facts.open or facts.requires is None
                 else False
             )
             if takes is not None and takes is not rest[0]:

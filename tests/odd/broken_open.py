@@ -1,5 +1,4 @@
 # The script breaks builtins.open for a while, and leaves it broken.
-# differs: D13 in record
 import builtins
 
 import torch

@@ -1,5 +1,4 @@
 # Errors of torch are caught and printed, with their tracebacks.
-# differs: D16
 import traceback
 
 import torch

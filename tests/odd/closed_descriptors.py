@@ -1,12 +1,13 @@
-# The script closes standard error, and has no descriptor left to open.
-# differs: D13 in record
-import os
+# The script has no descriptor left to open.
+import atexit
 import resource
 
 import torch
+import torch._dynamo.utils
 from told import told
 from torch import nn
 
+atexit.unregister(torch._dynamo.utils.dump_compile_times)  # it looks for a module, and may need one
 torch.manual_seed(0)
 model = nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -1,5 +1,4 @@
 # A TorchDispatchMode counts the operations of the training.
-# differs: D16
 import collections
 
 import torch

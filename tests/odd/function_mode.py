@@ -1,5 +1,4 @@
 # A TorchFunctionMode over the training names each function that the script calls.
-# differs: D16
 import torch
 from told import told
 from torch import nn

@@ -1,5 +1,4 @@
 # A mode around single expressions of the loop.
-# differs: D16
 import torch
 from told import told
 from torch import nn

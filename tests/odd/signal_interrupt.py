@@ -1,5 +1,5 @@
 # Ctrl-C in the middle.
-# differs: D16
+# real
 import os
 import signal
 

@@ -2,6 +2,7 @@
 
 import ast
 
+from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.iteration import unpacked
 from ta_lint.dryrun.machine.machine import Machine
@@ -39,6 +40,8 @@ def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
         holder, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)
         if isinstance(holder, Table):
             machine.state.remove(holder.fields, key.value if isinstance(key, Known) else REST)
+        elif isinstance(holder, Object) and (removes := holder.cls.find("__delitem__")) is not None:
+            call(machine, removes, [holder, key], {}, target)
     elif isinstance(target, ast.Tuple | ast.List):
         for part in target.elts:
             delete(machine, part, frame)

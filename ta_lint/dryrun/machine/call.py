@@ -7,6 +7,7 @@ from typing import Any
 
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import Known, Place, Unknown, Value
+from ta_lint.events.event import Event
 
 
 @dataclass(slots=True)
@@ -55,9 +56,9 @@ class Call:
         yield from self.args
         yield from self.kwargs.values()
 
-    def emit(self, action: str, subject: Value | None = None, **detail: Any) -> None:
+    def emit(self, action: str, subject: Value | None = None, **detail: Any) -> Event:
         """Something happens by this call."""
-        self.machine.emit(action, self.node, subject, **detail)
+        return self.machine.emit(action, self.node, subject, **detail)
 
 
 Effect = Callable[[Call], Value]

@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.raising import finish
 from ta_lint.dryrun.machine.tables import evaluate, run
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     REST,
     Bound,
@@ -26,9 +27,13 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
+    join,
     joined,
 )
 
+ANY = "**"
+"""The keyword of a value that any argument may have, as those of `f(**values)` whose names are not known."""
 STUB = ".stub"
 """How the file of a library's program ends."""
 MOST_DEEP = 40
@@ -78,12 +83,16 @@ def call(
         method = function.cls.find("__call__")
         if method is not None:
             return call(machine, method, [function, *args], kwargs, node, loose=loose)
+    given = [*args, *kwargs.values()]
+    if isinstance(function, Unknown) and is_data(function):  # it may run a function, and hand on what it gets
+        hand_over(machine, [one for one in given if isinstance(one, Function)], function.why, node)
+        return Unknown(function.why, DATA if all(map(_is_plain, given)) else None)
     name = (
         function.name
         if isinstance(function, External)
         else getattr(function, "why", "") or "a value that is not known"
     )
-    hand_over(machine, [*args, *kwargs.values()], name, node)
+    hand_over(machine, given, name, node)
     return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
 
 
@@ -91,8 +100,15 @@ def native(function: Native, made: Call) -> Value:
     """What a function of a library gives."""
     try:
         return function.run(made)
-    except (IndexError, AssertionError):
-        return Unknown(f"the arguments of {function.name} do not fit")
+    except (AssertionError, IndexError):  # a method gets another object than one of its class, or nothing
+        return Unknown(f"{function.name} gets something else than it takes")
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether a value certainly holds no tensor."""
+    if isinstance(value, Sequence):
+        return all(map(_is_plain, value.every))
+    return isinstance(value, External | Function) or value == NONE or is_data(value)
 
 
 def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST) -> None:
@@ -175,7 +191,8 @@ def _of_the_program(
     running = [frame.function for frame in machine.frames if frame.function is not None]
     if len(running) > MOST_DEEP:
         return Unknown("calls are too deep")
-    if sum(one.node is function.node for one in running) > 1:
+    again = {id(frame) for frame in machine.frames if frame.function and frame.function.node is function.node}
+    if len(again) > 1:
         return Unknown(f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
@@ -197,6 +214,8 @@ def _of_the_program(
 
     def body() -> Flow:
         results.append(execute(machine, frame, function))
+        if function.after is not None:
+            function.after(Call(machine, node, args, kwargs, loose, function.name))
         return Flow.ON
 
     def final() -> Flow:
@@ -264,22 +283,24 @@ def bind(frame: Frame, function: Function, args: list[Value], kwargs: dict[str, 
         frame.receiver = args[0]
     frame.names.update(zip(names, args, strict=False))
     left = dict(kwargs)
+    further = left.pop(ANY, None)
     for name in (*names[len(args) :], *(one.arg for one in parameters.kwonlyargs)):
+        default = function.defaults.get(name)
         if name in left:
             frame.names[name] = left.pop(name)
+        elif loose and further is not None:
+            frame.names[name] = further if default is None else join(default, further)
         elif loose:
             frame.names[name] = Unknown(f"the argument {name} of {function.name}")
         else:
-            frame.names[name] = function.defaults.get(name) or Unknown(
-                f"the argument {name} of {function.name}"
-            )
+            frame.names[name] = default or Unknown(f"the argument {name} of {function.name}")
     if parameters.vararg is not None:
-        rest = Unknown("further arguments") if loose else None
+        rest = Unknown("further arguments") if loose and further is None else None
         frame.names[parameters.vararg.arg] = Sequence(library.TUPLE, tuple(args[len(names) :]), rest)
     if parameters.kwarg is not None:
         table = Table(library.DICT, None, dict(left))
         if loose:
-            table.fields[REST] = Unknown("further arguments")
+            table.fields[REST] = further or Unknown("further arguments")
         frame.names[parameters.kwarg.arg] = table
 
 

@@ -63,6 +63,11 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
     if code in machine.heavy:
         return value
     depth, limit = len(machine.frames), machine.limit
+    waits = value.node if isinstance(by, Native) and isinstance(value, Function) else None
+    if waits in machine.called:
+        waits = None
+    if waits is not None:  # a decorator of a library does not run the function there and then
+        machine.called.add(waits)
     machine.limit = min(limit, machine.steps + MOST_OF_A_DECORATOR)
     try:
         result = call(machine, by, [value], {}, decorator)
@@ -74,6 +79,8 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
     finally:
         del machine.frames[depth:]
         machine.limit = limit
+        if waits is not None:
+            machine.called.discard(waits)
     return value if isinstance(result, Unknown) else result
 
 

@@ -5,14 +5,18 @@ from collections.abc import Callable
 
 from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
-from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.machine import MOST_IN_ALL, Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.reach import trains
 from ta_lint.dryrun.values import Class, Function, Object, Value
+
+FRAMEWORK = "__entry__"
+"""The method of a framework's class that runs an instance as the framework does."""
 
 
 def run_script(machine: Machine, path: str) -> None:
     """Run a file as a script, and then all of its functions and methods that have not been called."""
     module = machine.program.module(machine, path, "__main__")
+    machine.end = machine.steps + MOST_IN_ALL
     own = [value for value in module.fields.values() if _is_of(value, path)]
     train = [
         value for value in reversed(own) if trains(machine, value)
@@ -32,20 +36,40 @@ def _is_of(value: Value, path: str) -> bool:
 
 
 def enter_class(machine: Machine, cls: Class) -> None:
-    """Run the methods that nobody has called, on an instance that nobody has made."""
-    methods = [
-        one for one in cls.fields.values() if isinstance(one, Function) and one.node not in machine.called
-    ]
-    if not any(one.name != "__init__" for one in methods):
+    """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each."""
+    methods = [one for one in cls.fields.values() if isinstance(one, Function) and one.name != "__init__"]
+    left = [one for one in methods if one.node not in machine.called]
+    if not left:
         return
-    machine.outline = not trains(machine, cls)
+    framework = cls.find(FRAMEWORK)
+    runs = framework is not None and len(left) == len(methods)
+    machine.outline = not runs and not trains(machine, cls)
     instance = _guarded(machine, lambda: _instance(machine, cls))
     machine.outline = False
     if instance is None:
         return
-    for one in methods:
-        if one.node not in machine.called and one.name != "__init__":
+    if framework is not None and runs:
+        _enter_framework(machine, cls, framework, instance)
+    for one in left:
+        if one.node not in machine.called:
             enter(machine, one, instance)
+
+
+def _enter_framework(machine: Machine, cls: Class, framework: Value, instance: Value) -> None:
+    """Run an instance as its framework does; what the framework itself does happens at the class."""
+    assert cls.node is not None
+    assert cls.made is not None
+    node, frame = cls.node, machine.program.frame(cls.made.file)
+
+    def run() -> Value:
+        machine.frames.append(frame)
+        return call(machine, framework, [instance], {}, node)
+
+    machine.entry = cls
+    try:
+        _guarded(machine, run)
+    finally:
+        machine.entry = None
 
 
 def enter(machine: Machine, function: Function, receiver: Value | None) -> None:

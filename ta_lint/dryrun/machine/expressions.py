@@ -8,12 +8,12 @@ from typing import Any
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.assigning import assign
-from ta_lint.dryrun.machine.calling import Stopped, call
+from ta_lint.dryrun.machine.calling import ANY, Stopped, call
 from ta_lint.dryrun.machine.conditions import assume, decide, is_none
 from ta_lint.dryrun.machine.frame import Frame, Pass
-from ta_lint.dryrun.machine.iteration import UNROLLED, collected, each, elements
+from ta_lint.dryrun.machine.iteration import UNROLLED, Elements, collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import LARGEST, attribute, binary, boolean, item, truth
+from ta_lint.dryrun.machine.objects import LARGEST, attribute, binary, boolean, item, part_of, truth
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
 from ta_lint.dryrun.values import (
     NONE,
@@ -46,11 +46,9 @@ def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
     holder = frame.holder(node.id)
     if holder is not None and node.id in holder.names:
         value = holder.names[node.id]
-        return (
-            value
-            if value.__class__ is not OnDemand
-            else machine.program.demanded(machine, holder.names, node.id)
-        )  # type: ignore[no-any-return]
+        if value.__class__ is not OnDemand:
+            return value
+        return machine.program.demanded(machine, holder.names, node.id)  # type: ignore[no-any-return]
     return machine.program.builtin(node.id)  # type: ignore[no-any-return]
 
 
@@ -335,17 +333,23 @@ def _COMPREHENSION(value: Value) -> Flow:
 
 @evaluates(ast.ListComp, ast.SetComp)
 def _list(machine: Machine, node: ast.ListComp, frame: Frame) -> Value:
-    items, certain = _gathered(machine, node, frame, lambda inner: evaluate(machine, node.elt, inner))
+    return _collected(machine, node, frame, None)
+
+
+def _collected(machine: Machine, node: Any, frame: Frame, over: Elements | Stream | None) -> Value:
+    items, certain = _gathered(machine, node, frame, lambda inner: evaluate(machine, node.elt, inner), over)
     cls = library.SET if isinstance(node, ast.SetComp) else library.LIST
     if certain:
         return Sequence(cls, tuple(items), None, machine.place(node))
-    return Sequence(cls, (), joined(items) if items else Unknown("an element"), machine.place(node))
+    first = items[:-1] if certain is None else []
+    rest = joined(items[len(first) :]) if items else Unknown("an element")
+    return Sequence(cls, tuple(first), rest, machine.place(node))
 
 
 @evaluates(ast.GeneratorExp)
 def _generator(machine: Machine, node: ast.GeneratorExp, frame: Frame) -> Value:
     first = elements(machine, evaluate(machine, node.generators[0].iter, frame), node)
-    if isinstance(first, Stream):
+    if isinstance(first, Stream) and not (first.few is not None and len(node.generators) == 1):
         over = first
 
         def run(consumer: Callable[[Value], Flow]) -> Flow:
@@ -367,7 +371,7 @@ def _generator(machine: Machine, node: ast.GeneratorExp, frame: Frame) -> Value:
             return over.each(one)
 
         return Stream(library.STREAM, run, over.of, machine.place(node), settles=over.settles)
-    return _list(machine, node, frame)  # type: ignore[arg-type]
+    return _collected(machine, node, frame, first)
 
 
 @evaluates(ast.DictComp)
@@ -386,13 +390,20 @@ def _dict_of(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
 
 
 def _gathered(
-    machine: Machine, node: Any, frame: Frame, result: Callable[[Frame], Value]
-) -> tuple[list[Value], bool]:
-    """The values that a comprehension makes, and whether these are all, each once."""
+    machine: Machine,
+    node: Any,
+    frame: Frame,
+    result: Callable[[Frame], Value],
+    over: Elements | Stream | None = None,
+) -> tuple[list[Value], bool | None]:
+    """The values that a comprehension makes, and whether these are all, each once; None if the last stands for more of them.
+
+    `over` is what it goes over, if that is evaluated already.
+    """
     inner = Frame(frame.file, frame, frame.function, frame.owner)
     inner.consumer = _COMPREHENSION
     items: list[Value] = []
-    certain = _nested(machine, node, 0, inner, result, items)
+    certain = _nested(machine, node, 0, inner, result, items, over)
     return items, certain
 
 
@@ -403,17 +414,21 @@ def _nested(
     inner: Frame,
     result: Callable[[Frame], Value],
     items: list[Value],
-) -> bool:
-    """The loops of a comprehension from this one on; returns whether its values are known one by one."""
+    over: Elements | Stream | None = None,
+) -> bool | None:
+    """The loops of a comprehension from this one on; returns what `_gathered` says."""
     if index == len(node.generators):
         items.append(result(inner))
         return True
     generator = node.generators[index]
-    found = elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
-    certain = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
+    found = over or elements(machine, evaluate(machine, generator.iter, inner), generator.iter)
+    if isinstance(found, Stream) and found.few is not None and len(node.generators) == 1:
+        found = found.few, None
+    certain: bool | None = isinstance(found, tuple) and found[1] is None and len(found[0]) <= MOST_ENTRIES
+    chosen = True
 
     def one(element: Value) -> Flow:
-        nonlocal certain
+        nonlocal certain, chosen
         machine.step()
         assign(machine, generator.target, element, inner)
         for test in generator.ifs:
@@ -421,6 +436,7 @@ def _nested(
             if holds is False:
                 return Flow.ON
             certain = certain and holds is True
+            chosen = chosen and holds is True
         certain = _nested(machine, node, index + 1, inner, result, items) and certain
         return Flow.ON
 
@@ -437,13 +453,14 @@ def _nested(
                 machine.passes.pop()
 
         found.each(counted)
-        return False
+        return None if chosen and len(node.generators) == 1 else False
     known, rest = found
     for element in known if certain else known[: UNROLLED * 4]:
         one(element)
-    if rest is not None:
-        one(rest)
-    return certain
+    if rest is None:
+        return certain
+    one(rest)
+    return None if chosen and len(known) <= UNROLLED * 4 and len(node.generators) == 1 else False
 
 
 @evaluates(ast.Call)
@@ -467,12 +484,23 @@ def _call(machine: Machine, node: ast.Call, frame: Frame) -> Value:
         value = evaluate(machine, keyword.value, frame)
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
-        elif isinstance(value, Table):
-            kwargs.update({key: one for key, one in value.entries() if isinstance(key, str)})
-            loose = loose or value.rest is not None
         else:
-            loose = True
+            known, rest = _keywords(machine, value, keyword)
+            kwargs.update(known)
+            if rest is not None:
+                loose = True
+                kwargs.update({ANY: rest} if not isinstance(rest, Unknown) else {})
     return call(machine, function, args, kwargs, node, loose=loose)
+
+
+def _keywords(machine: Machine, value: Value, node: ast.AST) -> tuple[dict[str, Value], Value | None]:
+    """The arguments that `**value` gives, and what any further one is."""
+    if isinstance(value, Table):
+        return {key: one for key, one in value.entries() if isinstance(key, str)}, value.rest
+    mapping = isinstance(value, Object) and value.cls.find("__getitem__") is not None
+    return {}, item(machine, value, Unknown("a key", "str"), node) if mapping else part_of(
+        value, "further arguments"
+    )
 
 
 def _super(frame: Frame) -> Value:

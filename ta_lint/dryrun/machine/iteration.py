@@ -8,6 +8,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     REST,
     Choice,
@@ -20,14 +21,14 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     joined,
 )
 
-UNROLLED = 8
+UNROLLED = 12
 """A list of at most so many items is gone over item by item; of a longer one the first, and one for all others."""
-
-UNROLLED_OBJECTS = 256
-"""The same for things that are not called, such as parameters: each of them may be changed."""
+UNROLLED_OBJECTS = 64
+"""The same for layers, parameters and other objects: what is done to one of them is not done to another."""
 
 Elements = tuple[tuple[Value, ...], Value | None]
 """The elements that are known, and what any further one is."""
@@ -55,29 +56,34 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
         ), None
     if isinstance(value, Object):
         over = value.cls.find("__iter__")
-        if over is not None:
-            return elements(machine, call(machine, over, [value], {}, node), node)
+        found = value if over is None else call(machine, over, [value], {}, node)
+        if found is not value:
+            return elements(machine, found, node)
         following = value.cls.find("__next__") or value.cls.find("__getitem__")
         if following is not None:
             args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
             return (), attempt(machine, following, args, node)
     if isinstance(value, Unknown):
-        return (), Unknown(value.why, value.type if value.type == "numbers" else None)
+        return (), Unknown(value.why, DATA if is_data(value) else None)
     return (), Unknown("an element of what is not known")
 
 
 def exact(found: Elements | Stream) -> bool:
     """Whether `each` gives these elements one by one, so that none stands for others."""
-    return (
-        not found.settles
-        if isinstance(found, Stream)
-        else found[1] is None and len(found[0]) <= _most(found[0])
+    return not found.settles if isinstance(found, Stream) else found[1] is None and _are_few(found[0])
+
+
+def _are_few(items: tuple[Value, ...]) -> bool:
+    return len(items) <= UNROLLED or (
+        len(items) <= UNROLLED_OBJECTS and all(_is_itself(one) for one in items)
     )
 
 
-def _most(items: tuple[Value, ...]) -> int:
-    apart = all(isinstance(one, Object) and one.cls.find("__call__") is None for one in items)
-    return UNROLLED_OBJECTS if apart else UNROLLED
+def _is_itself(value: Value) -> bool:
+    """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter."""
+    if isinstance(value, Sequence):
+        return any(map(_is_itself, value.items))
+    return isinstance(value, Object)
 
 
 def each(found: Elements | Stream, consumer: Consumer) -> Flow:
@@ -88,7 +94,7 @@ def each(found: Elements | Stream, consumer: Consumer) -> Flow:
     if isinstance(found, Stream):
         return found.each(consumer)
     items, rest = found
-    if len(items) > _most(items):
+    if not _are_few(items):
         items, rest = items[:1], joined([*items[1:], *([] if rest is None else [rest])])
     passes = [*items, *([] if rest is None else [rest])]
     if rest is not None and not items:
@@ -108,13 +114,18 @@ def collected(
     if isinstance(found, tuple):
         return found
     gathered: list[Value] = []
+    doubt = machine.doubt
+    certain = 0
 
     def take(one: Value) -> Flow:
+        nonlocal certain
+        certain += not gathered and machine.doubt == doubt
         gathered.append(one)
         return Flow.ON
 
     found.each(take)
-    return (), joined(gathered) if gathered else Unknown("an element")
+    rest = gathered[certain:]
+    return tuple(gathered[:certain]), joined(rest) if rest else Unknown("an element")
 
 
 def joined_elements(machine: Machine, value: Value, node: ast.AST) -> Value:

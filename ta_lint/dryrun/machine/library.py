@@ -59,6 +59,11 @@ def find(name: str) -> Value:
     return known
 
 
+def known_names() -> list[str]:
+    """The full names that mean something by now, but for methods."""
+    return [name for name, value in _NAMES.items() if not isinstance(value, External)]
+
+
 def define(value: Value, *names: str) -> None:
     """These full names mean this value."""
     _NAMES.update(dict.fromkeys(names, value))
@@ -152,6 +157,8 @@ _CONSTANTS: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bo
 
 
 def _is_instance(value: Value, kind: Value) -> bool | None:
+    if isinstance(kind, Native) and kind.name == "builtins.type":
+        return None if isinstance(value, Unknown | External) else isinstance(value, Class)
     if not isinstance(kind, Class):
         return False if isinstance(value, Known) and isinstance(kind, External) else None
     if isinstance(value, Known):
@@ -159,7 +166,8 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
     if isinstance(value, Object):
         if value.cls.is_a(kind):
             return True
-        return None if value.cls.out_of_sight or kind.out_of_sight else False
+        unclear = value.cls.out_of_sight or kind.out_of_sight or kind.find("__class_getattr__") is not None
+        return None if unclear else False
     if isinstance(value, Unknown) and value.type is not None:
         return value.type == kind.name or None
     return None

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from ta_lint.dryrun.flow import Flow
@@ -11,7 +12,7 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import Choice, Known, Unknown, Value
+from ta_lint.dryrun.values import Choice, Known, Place, Stream, Unknown, Value
 
 PASSES = 2
 
@@ -20,6 +21,8 @@ PASSES = 2
 def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
     over = evaluate(machine, node.iter, frame)
     found = elements(machine, over, node.iter)
+    if isinstance(found, Stream) and found.few is not None and not _has_loop(node):
+        found = found.few, None
     loop = Loop(
         machine,
         node,
@@ -53,6 +56,16 @@ def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
     return loop.end(flow, node.orelse)
 
 
+@lru_cache(4096)
+def _has_loop(node: ast.For) -> bool:
+    """Whether a loop has a loop inside."""
+    return any(
+        isinstance(part, ast.For | ast.AsyncFor | ast.While)
+        for statement in node.body
+        for part in ast.walk(statement)
+    )
+
+
 class Loop:
     """A loop while it runs."""
 
@@ -64,7 +77,7 @@ class Loop:
         self.doubt = machine.doubt
         self.bound: set[tuple[int, Any]] = set()
         """What the loop itself assigns in a pass."""
-        self.now = Pass(machine.place(node), -1, over, exact, machine.state.mark)
+        self.now = Pass(Place(frame.file, node), -1, over, exact, machine.state.mark)
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         """One more pass, and yet another where the settled one ends otherwise than it begins. `bind` assigns what the loop goes over."""

@@ -9,15 +9,13 @@ from typing import Any, NoReturn
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.state import Changes, State
-from ta_lint.dryrun.values import Place, Unknown, Value, join
+from ta_lint.dryrun.values import Class, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
-
-
 MOST_IN_ALL = 8 * MOST_STEPS
-"""Statements and calls of all entries of a program."""
+"""Statements and calls of all entries of a file."""
 
 
 class Raised(Exception):
@@ -61,6 +59,8 @@ class Machine:
         """Statements and calls so far."""
         self.limit = MOST_STEPS
         """The step at which what runs now is cut off."""
+        self.end = MOST_IN_ALL
+        """The step at which all entries of the file are."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
@@ -74,19 +74,32 @@ class Machine:
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
+        self._borrowed: dict[tuple[int, str], tuple[Class, str, Value | None]] = {}
+
+    def borrow(self, cls: Class, name: str) -> None:
+        """The program changes a class of a library, which other programs have as well: until `give_back`."""
+        self._borrowed.setdefault((id(cls), name), (cls, name, cls.fields.get(name)))
+
+    def give_back(self) -> None:
+        """The classes of libraries are as before."""
+        for cls, name, value in self._borrowed.values():
+            cls.fields.pop(name, None)
+            if value is not None:
+                cls.fields[name] = value
+        self._borrowed.clear()
 
     # -- what happens ----------------------------------------------------------------------------------
 
-    def emit(self, action: str, node: ast.AST, subject: Value | None = None, **detail: Any) -> None:
+    def emit(self, action: str, node: ast.AST, subject: Value | None = None, **detail: Any) -> Event:
         """Something happens here."""
-        self.events.append(
-            Event(
-                action, self.place(node), subject, self.doubt == 0,
-                tuple((one.loop, one.number) for one in self.passes), detail,
-                tuple(frame.function for frame in self.frames if frame.function is not None),
-                self.entry,
-            )
+        event = Event(
+            action, self.place(node), subject, self.doubt == 0,
+            tuple((one.loop, one.number) for one in self.passes), detail,
+            tuple(frame.function for frame in self.frames if frame.function is not None),
+            self.entry,
         )  # fmt: skip
+        self.events.append(event)
+        return event
 
     def place(self, node: ast.AST) -> Place:
         """Where this code stands; of a stub's code, where the program calls it."""
@@ -107,7 +120,7 @@ class Machine:
 
     def start(self) -> None:
         """An entry begins: with steps of its own, and nothing around it."""
-        self.limit = min(self.steps + MOST_STEPS, MOST_IN_ALL)
+        self.limit = min(self.steps + MOST_STEPS, self.end)
         self.doubt, self.layers = 0, 0
         self.passes, self.catches, self.assumed = [], [], {}
         if self.modes["recording"] is not True:
@@ -129,6 +142,7 @@ class Machine:
             del self.frames[depth:]
             self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches = now
             self.limit += self.steps - steps
+            self.end += self.steps - steps
 
     # -- paths -----------------------------------------------------------------------------------------
 

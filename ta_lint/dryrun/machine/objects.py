@@ -11,6 +11,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, native
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.values import (
+    DATA,
     FALSE,
     NONE,
     REST,
@@ -28,6 +29,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_data,
     joined,
     options,
 )
@@ -66,19 +68,20 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     """`value.name`."""
     if isinstance(value, Choice):
         return joined([attribute(machine, one, name, node) for one in _there(value)])
-    if isinstance(value, External):
+    if isinstance(value, External | Native):
         return library.find(f"{value.name}.{name}")
     if isinstance(value, Class):
         found = value.find(name)
-        return _of_class(value, found) if found is not None else _missing(value, name)
+        if found is not None:
+            return _of_class(value, found)
+        getter = value.find("__class_getattr__")
+        return (
+            _missing(value, name) if getter is None else call(machine, getter, [value, Known(name)], {}, node)
+        )
     if not isinstance(value, Object):
         kind = library.class_of(value)
         found = None if kind is None else kind.find(name)
-        return (
-            Bound(value, found)
-            if found is not None
-            else Unknown(value.why if isinstance(value, Unknown) else name)
-        )
+        return Bound(value, found) if found is not None else part_of(value, name)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
@@ -150,7 +153,9 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
     ]
     for target in targets:
-        setter = target.cls.find("__setattr__")
+        if isinstance(target, Class) and target.made is None:
+            machine.borrow(target, name)
+        setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
         if isinstance(setter, Native):
             native(setter, Call(machine, node, [target, Known(name), new]))
@@ -158,6 +163,12 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
             if "set" in found.fields:
                 call(machine, found.fields["set"], [target, new], {}, node)
         else:
+            if (
+                name not in target.fields
+                and isinstance(found, Known | Object)
+                and not isinstance(found, Function)
+            ):
+                target.fields[name] = found  # a branch that does not come by here leaves what the class says
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
             )
@@ -186,7 +197,12 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
             return value  # a type such as `list[int]`
         if getter is not None:
             return call(machine, getter, [value, key], {}, node)
-    return Unknown(value.why if isinstance(value, Unknown) else "an item of what is not known")
+    return part_of(value, "an item of what is not known")
+
+
+def part_of(value: Value, name: str) -> Unknown:
+    """An attribute or item of a value that is not known; that of data is data too."""
+    return Unknown(value.why if isinstance(value, Unknown) else name, DATA if is_data(value) else None)
 
 
 def _element(value: Sequence, key: Value) -> Value:
@@ -274,9 +290,13 @@ def binary(
     if comparison:
         return Unknown("it is compared", "bool")
     kinds = {library.type_name(left), library.type_name(right)}
+    if not (is_data(left) and is_data(right)):
+        return Unknown("it is computed")
+    if DATA in kinds:
+        return Unknown("it is computed", DATA)
     return Unknown(
         "it is computed",
-        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else None,
+        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
     )
 
 

@@ -11,7 +11,7 @@ from ta_lint.dryrun.stubs.torch.data import LOADER
 from ta_lint.dryrun.stubs.torch.modules import distant
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCALER, SCHEDULER
-from ta_lint.dryrun.values import NONE, Object, Table, Unknown, Value
+from ta_lint.dryrun.values import DATA, NONE, Object, Table, Unknown, Value
 
 
 def guess(machine: Machine, name: str, annotation: str) -> Value | None:
@@ -32,12 +32,13 @@ def guess(machine: Machine, name: str, annotation: str) -> Value | None:
         return Object(LOADER, None, {"dataset": Unknown("a dataset out of sight")})
     if kind == "tensor":
         return Tensor()
-    if kind in ("int", "float", "bool", "str"):
+    if kind in ("int", "float", "bool", "str", DATA):
         return Unknown(f"the argument {name}", kind)
     return None
 
 
 _ANNOTATIONS = (
+    (DATA, r"\b(DictConfig|ListConfig|Namespace|ndarray|Path|PathLike)\b"),
     ("optimizer", r"\bOptimizer\b|\boptim\.\w+$"),
     ("scheduler", r"\b_?LRScheduler\b|lr_scheduler\."),
     ("scaler", r"\bGradScaler\b"),

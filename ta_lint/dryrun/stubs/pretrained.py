@@ -3,7 +3,7 @@
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import family, method, new_class, stub
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, distant
-from ta_lint.dryrun.values import Native, Value
+from ta_lint.dryrun.values import NONE, Native, Object, Unknown, Value
 
 
 def _model(made: Call) -> Value:
@@ -29,8 +29,8 @@ stub(
 )(_model)
 
 
-def _of_transformers(name: str) -> Value | None:
-    """A class of a model, such as `transformers.AutoModelForCausalLM`: it is loaded or made, and its layers are out of sight."""
+def _of_diffusers(name: str) -> Value | None:
+    """A class of a model, such as `diffusers.UNet2DModel`: it is loaded or made, and its layers are out of sight."""
     last = name.rpartition(".")[2]
     if (
         not last[:1].isupper()
@@ -43,5 +43,37 @@ def _of_transformers(name: str) -> Value | None:
     return cls
 
 
-family("transformers.", _of_transformers)
-family("diffusers.", _of_transformers)
+family("diffusers.", _of_diffusers)
+
+
+def _tokenizer(name: str) -> Value | None:
+    """A tokenizer, a processor or a collator of batches: what it gives leads to no parameter."""
+    last = name.rpartition(".")[2]
+    ends = ("Tokenizer", "TokenizerFast", "Processor", "ImageProcessorFast", "FeatureExtractor")
+    return TOKENIZER if last.startswith("DataCollator") or last.endswith(ends) else None
+
+
+TOKENIZER = new_class("transformers.PreTrainedTokenizer")
+
+
+@method(TOKENIZER, "__new__", "from_pretrained")
+def _made_tokenizer(made: Call) -> Value:
+    return Object(TOKENIZER, made.place)
+
+
+@method(TOKENIZER, "__init__")
+def _begin(made: Call) -> Value:
+    return NONE
+
+
+@method(TOKENIZER, "__call__", "pad", "batch_encode_plus", "encode_plus", "encode", "apply_chat_template")
+def _tokens(made: Call) -> Value:
+    return Unknown("tokens", "numbers")
+
+
+@method(TOKENIZER, "__getattr__")
+def _of_tokenizer(made: Call) -> Value:
+    return Unknown(f"{made.constant(1, 'name')} of a tokenizer", "numbers")
+
+
+family("transformers.", _tokenizer)

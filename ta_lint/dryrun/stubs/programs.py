@@ -1,42 +1,66 @@
 """Libraries that are small programs themselves, run by the machine: `stubs/programs/*.stub`.
 
-The first line of a file names the module whose names it defines.
+The first line of a file names the modules whose names it defines, however deep below them a name is. A function `__getattr__` at its top is
+asked for any other name, as in Python, and returns None for one that it does not know.
 """
 
 import ast
 from functools import cache
 from pathlib import Path
 
+from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.library import family
+from ta_lint.dryrun.machine.library import family, stub
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.values import Known, Value
+from ta_lint.dryrun.values import NONE, Known, Unknown, Value
 
 FOLDER = Path(__file__).with_suffix("")
+OTHER = "__getattr__"
 
 
 @cache
-def _names(file: Path) -> dict[str, Value]:
-    """What a file defines, once in a process."""
+def _loaded(file: Path) -> tuple[Machine, Frame]:
+    """A file that has run, once in a process."""
     machine = Machine(Program(layout_of(str(file))))
     frame = Frame(str(file))
     frame.names["__name__"] = Known(file.stem)
     machine.frames.append(frame)
     run(machine, ast.parse(file.read_text("utf-8")).body, frame)
-    return frame.names
+    return machine, frame
 
 
 def _define(file: Path) -> None:
     text = file.read_text("utf-8")
-    written = {one.name for one in ast.parse(text).body if isinstance(one, ast.ClassDef | ast.FunctionDef)}
+    tree = ast.parse(text)
+    written = {one.name for one in tree.body if isinstance(one, ast.ClassDef | ast.FunctionDef)}
+    written |= {
+        target.id
+        for one in tree.body
+        if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    }
 
     def find(name: str) -> Value | None:
         last = name.rpartition(".")[2]
-        return _names(file)[last] if last in written else None
+        if last in written:
+            return _loaded(file)[1].names[last]
+        if OTHER not in written:
+            return None
+        machine, frame = _loaded(file)
+        found = call(machine, frame.names[OTHER], [Known(last)], {}, tree)
+        return None if found == NONE else found
 
-    family(f"{text.partition(chr(10))[0].removeprefix('# ')}.", find)
+    for module in text.partition("\n")[0].removeprefix("# ").split():
+        family(f"{module}.", find)
+
+
+@stub("ta_lint.unknown")
+def _unknown(made: object) -> Value:
+    """What a library's program says of a value that it does not know."""
+    return Unknown("a value of a library")
 
 
 for _file in sorted(FOLDER.glob("*.stub")):

@@ -85,6 +85,7 @@ class Loops:
         self._kinds = kinds
         self._calls = kinds.calls
         self._frameworks: dict[cst.Module, str | None] = {}
+        self._backwards: dict[Node, list[cst.Call]] = {}
         self.gated = _GATED_TEXT.search(text) is not None or any(
             name.partition(".")[0] in _GATED_IMPORTS for name in names.imported
         )
@@ -141,7 +142,10 @@ class Loops:
 
     def backwards(self, region: Node) -> list[cst.Call]:
         """The calls of `backward` in a region's own code."""
-        return [call for call in self._tree.own(region, cst.Call) if is_backward(call)]
+        if region not in self._backwards:
+            calls = self._tree.own(region, cst.Call)
+            self._backwards[region] = [call for call in calls if is_backward(call)]
+        return self._backwards[region]
 
     def trains(self, region: Node) -> bool:
         """Whether a region calls `backward` or makes a step, itself or in functions of the project that it mentions."""
@@ -285,10 +289,9 @@ class Loops:
             for target in targets_of(statement)
         }
         return any(dotted(attribute) in assigned for attribute in tree.within(test, cst.Attribute)) or any(
-            tree.contains(region, binding.node)
+            self._names.is_bound_in(name, region)
             for name in tree.within(test, cst.Name)
             if name.value != "self" and not _MODE.search(name.value)
-            for binding in self._names.bindings(name)
         )
 
 

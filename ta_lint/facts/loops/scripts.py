@@ -107,7 +107,11 @@ class Scripts:
         )
 
     def _runs(self, region: Node) -> bool:
-        return any(self._tree.contains(node, region) for node in self.run)
+        return any(id(node) in self._running for node in (region, *self._tree.ancestors(region)))
+
+    @cached_property
+    def _running(self) -> set[int]:
+        return set(map(id, self.run))
 
 
 def header(loop: Loop) -> Node:

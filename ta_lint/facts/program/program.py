@@ -45,6 +45,7 @@ class Program:
         """`root` is the folder that paths in findings are relative to."""
         self._root = root
         self._project = project_of(root)
+        self._looks = self._project.looks
         self._parsed: dict[str, Parsed | None] = {}  # the least recently used first
         self._stamps: dict[str, Stamp | None] = {}
         self._room = _NODES_OF_A_FILE
@@ -59,9 +60,9 @@ class Program:
     def _renew(self) -> None:
         """Forget the files that have changed on disk, if it is to be looked at anew."""
         current = project_of(self._root)
-        if current is self._project:
+        if current is self._project and current.looks == self._looks:
             return
-        self._project = current
+        self._project, self._looks = current, current.looks
         for path in [
             path for path, stamp in self._stamps.items() if stamp is None or stamp_of(path) != stamp
         ]:

@@ -6,6 +6,7 @@ what comes round, until nothing new comes. What is not understood is an origin o
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import libcst as cst
 
@@ -74,7 +75,6 @@ class ValueFlow:
         self._open: set[_Question] = set()
         self._meets: set[_Question] = set()  # what is asked for while it is being answered
         self._budget = 0
-        self._changes: dict[str, bool] = {}
         self._attributes: dict[
             tuple[cst.ClassDef, str, cst.FunctionDef], tuple[dict[Node, Node], Reaching]
         ] = {}  # what a function assigns to an attribute
@@ -539,12 +539,13 @@ class ValueFlow:
 
     def is_changed(self, module: Node) -> bool:
         """Whether a part of a module is replaced after construction: `model.softmax = nn.Identity()`."""
-        name = dotted(module)
-        if name is None:
-            return False
-        if name not in self._changes:
-            self._changes[name] = any(path.startswith(f"{name}.") for path in self._changed_paths())
-        return self._changes[name]
+        return dotted(module) in self._changed
+
+    @cached_property
+    def _changed(self) -> frozenset[str]:
+        """The paths of all that has a part which is replaced."""
+        paths = (path.split(".") for path in self._changed_paths())
+        return frozenset(".".join(parts[:end]) for parts in paths for end in range(1, len(parts)))
 
     def _changed_paths(self) -> Iterator[str]:
         for call in self._tree.all(cst.Call):

@@ -136,6 +136,8 @@ class Kinds:
         called = self._names.qualified(constructor)
         if called is not None:
             return vocabulary.constructed(called)
+        if not self._classes.is_of_project(constructor):
+            return self._chosen(constructor)
         derived = vocabulary.DERIVED.items()
         found = next((kind for base, kind in derived if self._classes.is_subclass(constructor, base)), None)
         return found or self._chosen(constructor)
@@ -152,11 +154,13 @@ class Kinds:
                 for value in values
                 for each in ((value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,))
             ]
-            kinds = {
-                self.instance(each) if isinstance(each, (cst.Name, cst.Attribute)) else None
-                for each in classes
-            }
-            return kinds.pop() if len(kinds) == 1 else None
+            kinds: set[Kind] = set()
+            for each in classes:
+                kind = self.instance(each) if isinstance(each, (cst.Name, cst.Attribute)) else None
+                if kind is None or kinds - {kind}:
+                    return None
+                kinds.add(kind)
+            return kinds.pop() if kinds else None
         finally:
             self._questions.close(question)
 

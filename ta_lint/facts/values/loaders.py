@@ -123,6 +123,15 @@ class Loaders:
             return []
         return [found for loop in self._tree.all(cst.For) if (found := self._pass(loop)) is not None]
 
+    @cached_property
+    def measured(self) -> set[Node]:
+        """What the calls of this file make whose length the same function takes."""
+        lengths = (call for call in self._tree.all(cst.Call) if called_name(call) == "len" and call.args)
+        made = ((self._kinds.construction(call.args[0].value), call) for call in lengths)
+        return {
+            one for one, call in made if one is not None and self._tree.home(one) is self._tree.home(call)
+        }
+
     def _pass(self, loop: cst.For) -> LoaderLoop | None:
         """The loop over batches that a `for` is, if its loaders are all known."""
         if loop not in self._passes:

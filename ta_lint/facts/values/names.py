@@ -143,6 +143,7 @@ class Names:
         self._mentions: dict[Binding, list[cst.Name]] = {}
         self._definitions: dict[cst.Name, Binding | None] = {}
         self._variables: dict[Binding, _Variable] = {}
+        self._meant: dict[tuple[Binding, bool], str | None] = {}  # by the first of several bindings
         self._starred: list[str] = []
         self.imported: set[str] = set()
         """The qualified name of everything this file imports."""
@@ -372,6 +373,10 @@ class Names:
             names.setdefault(name.value, []).append(self._tree.number[id(name)])
         return names
 
+    def is_mentioned(self, text: str) -> bool:
+        """Whether the code of the file has a name with this text, also as an attribute."""
+        return text in self._by_text
+
     def _is_label(self, name: cst.Name) -> bool:
         """Whether a name is not a variable: `b` in `a.b`, `f(b=1)`, `import b.a`, `from b import a as c`."""
         above = self._tree.parent.get(name)
@@ -384,6 +389,15 @@ class Names:
         return isinstance(above, cst.ImportFrom) or (
             isinstance(above, cst.ImportAlias) and above.asname is not None
         )
+
+    def is_bound_in(self, name: cst.Name, region: Node) -> bool:
+        """Whether a region binds the variable that a name refers to."""
+        if (other := self._other(name)) is not None:
+            return other.is_bound_in(name, region)
+        found = self.bindings(name)
+        if len(found) < 2 or id(region) not in self._tree.number:
+            return any(self._tree.contains(region, binding.node) for binding in found)
+        return bool(self._variable(found).inside(self._tree.interval(region)))
 
     def definition(self, name: cst.Name) -> Binding | None:
         """The only binding that reaches a use of a name; None if several may reach it, or none is known.
@@ -722,7 +736,9 @@ class Names:
             return self._resolve(only.value, depth - 1, written)
         if only.how == "import" and len(bindings) > 1 and (reaching := self.definition(node)) is only:
             return _imported_by([reaching], written)  # import model; model = model.Net()
-        return _imported_by(bindings, written)
+        if (only, written) not in self._meant:
+            self._meant[only, written] = _imported_by(bindings, written)
+        return self._meant[only, written]
 
     def _from_star(self, name: str) -> str | None:
         """What the file has by `from module import *`, where the module is of the project."""

@@ -68,33 +68,55 @@ class Reaching:
         return self._found
 
     def _at_start(self, statement: Node) -> Standing | None:
-        """What stands where a statement begins. What is above it is asked only if a way leads there, and remembered."""
+        """What stands where a statement begins. What is before it is asked only if a way leads there, and remembered."""
         ways: list[tuple[Node, set[int]]] = []
         standing: Standing | None = Standing(frozenset(), True)
-        child = statement
-        for above in self._tree.ancestors(statement):
-            if isinstance(above, _HOMES) and not isinstance(above, cst.Module):
-                break
+        child, above = statement, self._tree.parent.get(statement)
+        found: set[int] = set()
+        while above is not None and (isinstance(above, cst.Module) or not isinstance(above, _HOMES)):
             if child in self._before:
                 standing = self._before[child]
                 break
+            earlier = self._earlier(above, child)
             self._found = set()
             try:
-                passes = self._stands_before(above, child)
+                passes = self._after(earlier) if earlier is not None else self._stands_before(above, child)
             except _TooMany:
                 standing = self._before[child] = None
                 break
+            found |= self._found
+            if len(found) > MOST:
+                self._before[statement] = None
+                return None
             ways.append((child, self._found))
             if not passes:
                 standing = Standing(frozenset(), False)
                 break
-            child = above
+            if earlier is not None:
+                child = earlier
+            else:
+                child, above = above, self._tree.parent.get(above)
         for child, found in reversed(ways):
             if standing is not None:
                 writes = standing.writes | found
                 standing = Standing(writes, standing.passes) if len(writes) <= MOST else None
             self._before[child] = standing
         return standing
+
+    def _earlier(self, block: Any, child: Node) -> Node | None:
+        """The statement of a block that has the last write before another one of it."""
+        if not isinstance(block, (cst.SimpleStatementLine, *BLOCKS)):
+            return None
+        end = bisect_left(self._numbers, self._tree.interval(child)[0])
+        if end <= self._inside(block).start:
+            return None
+        return self._statement(block, self._numbers[end - 1])
+
+    def _statement(self, block: Any, number: int) -> Node:
+        """The statement of a block that has the node with a number."""
+        statements: Sequence[Node] = block.body
+        place = bisect_right(statements, number, key=lambda one: self._tree.interval(one)[0])
+        return statements[place - 1]
 
     def _inside(self, node: Node | None) -> range:
         """The places of the writes at or below a node."""
@@ -112,10 +134,6 @@ class Reaching:
 
     def _stands_before(self, above: Node, child: Node) -> bool:
         """Add what stands at the start of `child`, of what runs in `above` before it; returns whether a way passes it all."""
-        if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
-            places = self._inside(above)
-            end = bisect_left(self._numbers, self._tree.interval(child)[0], places.start, places.stop)
-            return self._sequence(above, range(places.start, end))
         if isinstance(above, LOOPS) and child is above.body:
             first = self._inside(above)
             if first and self._writes[first.start] is above:
@@ -146,11 +164,8 @@ class Reaching:
 
     def _sequence(self, block: Any, places: range) -> bool:
         """Add what stands after those statements of a block that have these writes; returns whether a way passes them all."""
-        statements = block.body
         while places:
-            number = self._numbers[places[-1]]
-            place = bisect_right(statements, number, key=lambda one: self._tree.interval(one)[0]) - 1
-            statement = statements[place]
+            statement = self._statement(block, self._numbers[places[-1]])
             if not self._after(statement):
                 return False
             first = bisect_left(self._numbers, self._tree.interval(statement)[0], places.start, places.stop)

@@ -4,6 +4,8 @@ Followed forward through names, attributes of `self`, what frameworks hand back,
 that it is given to or returned from. An object that gets out of sight may be used in any way.
 """
 
+from itertools import islice
+
 import libcst as cst
 
 from ta_lint.core.lazy import regex
@@ -34,6 +36,7 @@ class Whereabouts:
         self._names = names
         self._classes = classes
         self._kinds = kinds
+        self._uses: dict[Node, list[Node]] = {}  # by the first mention of a variable
 
     @property
     def _calls(self) -> Calls:
@@ -89,7 +92,12 @@ class Whereabouts:
         if isinstance(target, cst.Name):
             if self._names.scope(target) is self._tree.root_of(target) and self._may_be_imported(target):
                 raise _OutOfSight
-            return [mention for mention in self._names.mentions(target) if not self._is_bound_at(mention)]
+            mentions = self._names.mentions(target)
+            first = mentions[0] if mentions else target
+            if first not in self._uses:
+                uses = (use for use in mentions if not self._is_bound_at(use))
+                self._uses[first] = list(islice(uses, _MOST + 1))
+            return self._uses[first]
         name, klass = attribute_of_self(target), self._tree.enclosing(target, cst.ClassDef)
         if name is None or klass is None or self._reads_by_name(klass):
             raise _OutOfSight

@@ -7,10 +7,11 @@ from ta_lint.dryrun.machine.library import (
     list_of,
     method,
     new_class,
-    stub,
     tuple_of,
 )
+from ta_lint.dryrun.machine.machine import Raised
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     Class,
     Known,
@@ -20,13 +21,41 @@ from ta_lint.dryrun.values import (
     Value,
 )
 
+PARSER = new_class("argparse.ArgumentParser")
 
-@stub("argparse.ArgumentParser")
+
+@method(PARSER, "__init__")
 def _parser(made: Call) -> Value:
-    return Object(PARSER, made.place, {"arguments": Table(DICT, made.place, {})})
+    own = made.args[0]
+    assert isinstance(own, Object)
+    made.machine.state.write(own.fields, "arguments", Table(DICT, made.place, {}))
+    return NONE
 
 
-PARSER = Class("argparse.ArgumentParser", (OBJECT,))
+@method(PARSER, "add_subparsers")
+def _subparsers(made: Call) -> Value:
+    """The options of each command are added to those of all."""
+    return Object(COMMANDS, made.place, {"parser": made.args[0]})
+
+
+COMMANDS = Class("argparse._SubParsersAction", (OBJECT,))
+
+
+@method(COMMANDS, "add_parser")
+def _command(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return own.fields["parser"]  # type: ignore[no-any-return]
+
+
+@method(PARSER, "error", "exit")
+def _ends(made: Call) -> Value:
+    raise Raised
+
+
+@method(PARSER, "format_help", "format_usage", "print_help", "print_usage")
+def _help(made: Call) -> Value:
+    return Unknown("the help of a script", "str")
 
 
 NAMESPACE = new_class("argparse.Namespace", "types.SimpleNamespace")
@@ -51,7 +80,7 @@ def _add_argument(made: Call) -> Value:
     long = next((flag for flag in flags if flag.startswith("--")), flags[0])
     name = made.constant(99, "dest", long.lstrip("-").replace("-", "_"))
     kind = made.kwargs.get("type")
-    type_name = kind.name if isinstance(kind, Class) and kind.name in ("int", "float", "str") else None
+    type_name = kind.name if isinstance(kind, Class) and kind.name in ("int", "float", "str") else DATA
     action = made.constant(99, "action")
     if action in ("store_true", "store_false"):
         value: Value = Unknown(f"the option {long}", "bool")

@@ -32,6 +32,7 @@ from ta_lint.dryrun.values import (
     Choice,
     Class,
     Known,
+    Native,
     Object,
     Sequence,
     Table,
@@ -117,8 +118,8 @@ def _collection(cls: Class) -> None:
     method(cls, "__new__")(new)
 
 
-for _kind in (LIST, TUPLE, SET):
-    _collection(_kind)
+for _collected in (LIST, TUPLE, SET):
+    _collection(_collected)
 
 define(SET, "builtins.frozenset")
 
@@ -179,3 +180,16 @@ def _staticmethod(made: Call) -> Value:
 @stub("builtins.classmethod")
 def _classmethod(made: Call) -> Value:
     return Object(CLASSMETHOD, made.place, {"function": made.args[0]})
+
+
+def _from_keys(made: Call) -> Value:
+    """`dict.fromkeys`."""
+    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    value = made.argument(2, "value")
+    table = Table(DICT, made.place, {one.value: value for one in items if isinstance(one, Known)})
+    if rest is not None or len(table.fields) < len(items):
+        table.fields[REST] = value
+    return table
+
+
+DICT.fields["fromkeys"] = Object(CLASSMETHOD, None, {"function": Native("dict.fromkeys", _from_keys)})

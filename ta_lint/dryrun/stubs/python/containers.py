@@ -1,5 +1,6 @@
 """The methods of lists, dictionaries and strings."""
 
+from math import prod
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -15,6 +16,7 @@ from ta_lint.dryrun.machine.library import (
     attribute_of,
     list_of,
     method,
+    tuple_of,
 )
 from ta_lint.dryrun.machine.objects import (
     item,
@@ -133,6 +135,11 @@ def _insert(made: Call) -> Value:
     return NONE
 
 
+@method(SET, "isdisjoint", "issubset", "issuperset")
+def _verdict(made: Call) -> Value:
+    return Unknown("a verdict about sets", "bool")
+
+
 @method(LIST, "clear")
 @method(SET, "clear")
 def _clear(made: Call) -> Value:
@@ -205,6 +212,15 @@ def _repeated(made: Call) -> Value:
     return Sequence(own.cls, (), joined(own.every), made.place)
 
 
+@method(TUPLE, "numel")
+def _size(made: Call) -> Value:
+    """Of a shape."""
+    own = _items(made.args[0])
+    sizes = [one.value for one in own.items if isinstance(one, Known) and isinstance(one.value, int)]
+    known = own.rest is None and len(sizes) == len(own.items)
+    return Known(prod(sizes)) if known else Unknown("a number of elements", "int")
+
+
 def _table(value: Value) -> Table:
     assert isinstance(value, Table)
     return value
@@ -255,6 +271,30 @@ def _dict_update(made: Call) -> Value:
     for key, value in made.kwargs.items():
         made.machine.state.write(own.fields, key, value)
     return NONE
+
+
+@method(DICT, "clear")
+def _dict_clear(made: Call) -> Value:
+    own = _table(made.args[0])
+    for key in list(own.fields):
+        made.machine.state.remove(own.fields, key)
+    return NONE
+
+
+@method(DICT, "move_to_end")
+def _moved_to_end(made: Call) -> Value:
+    return NONE
+
+
+@method(DICT, "most_common")
+def _most_common(made: Call) -> Value:
+    return list_of((), tuple_of([Unknown("a key"), Unknown("a count", "int")]))
+
+
+@method(DICT, "popitem")
+def _popped(made: Call) -> Value:
+    own = _table(made.args[0])
+    return tuple_of([Unknown("a key"), joined(list(own.fields.values()))])
 
 
 @method(DICT, "copy")

@@ -5,6 +5,7 @@ import ast
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.expressions import Slice
 from ta_lint.dryrun.machine.library import (
     DICT,
     class_of,
@@ -20,8 +21,11 @@ from ta_lint.dryrun.machine.objects import (
     set_attribute,
 )
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
     REST,
+    TRUE,
+    Choice,
     Class,
     Known,
     Object,
@@ -34,13 +38,62 @@ from ta_lint.dryrun.values import (
 )
 
 
-@stub("builtins.print", "builtins.repr", "builtins.format", "builtins.input", "builtins.id", "builtins.hash")
+@stub("builtins.ascii", "builtins.format", "builtins.print", "builtins.repr")
 def _reads(made: Call) -> Value:
     for value in made.values():
-        shown = value.cls.find("__shown__") if isinstance(value, Object) else None
-        if shown is not None:
-            call(made.machine, shown, [value], {}, made.node)
+        show(made, value)
+    return NONE if made.name == "print" else Unknown("a string", "str")
+
+
+def show(made: Call, value: Value) -> None:
+    """What is printed or logged is read."""
+    if isinstance(value, Sequence):
+        for one in value.every:
+            show(made, one)
+    elif isinstance(value, Table):
+        for one in value.fields.values():
+            show(made, one)
+    elif isinstance(value, Object) and (shown := value.cls.find("__shown__")) is not None:
+        call(made.machine, shown, [value], {}, made.node)
+
+
+@stub("builtins.bin", "builtins.chr", "builtins.hex", "builtins.input", "builtins.oct")
+def _text(made: Call) -> Value:
     return Unknown("a string", "str")
+
+
+@stub("builtins.hash", "builtins.id", "builtins.ord")
+def _whole(made: Call) -> Value:
+    return Unknown("a number", "int")
+
+
+@stub("builtins.bytearray", "builtins.dir", "builtins.memoryview")
+def _data(made: Call) -> Value:
+    return Unknown(f"what {made.name} gives", DATA)
+
+
+@stub("builtins.breakpoint")
+def _nothing(made: Call) -> Value:
+    return NONE
+
+
+@stub("builtins.compile", "builtins.eval", "builtins.exec", "builtins.__import__")
+def _anything(made: Call) -> Value:
+    return Unknown(f"what {made.name} gives")
+
+
+@stub("builtins.slice")
+def _slice(made: Call) -> Value:
+    given = [one.value if isinstance(one, Known) else ... for one in made.args]
+    return Unknown("a slice", "slice") if ... in given or not given else Slice(slice(*given))
+
+
+@stub("builtins.delattr")
+def _delattr(made: Call) -> Value:
+    value, name = made.argument(0, "obj"), made.constant(1, "name")
+    if isinstance(value, Object) and isinstance(name, str):
+        made.machine.state.remove(value.fields, name)
+    return NONE
 
 
 @stub("builtins.len")
@@ -60,8 +113,8 @@ def _len(made: Call) -> Value:
 @stub("builtins.isinstance", "builtins.issubclass")
 def _isinstance(made: Call) -> Value:
     value, kinds = made.argument(0, "obj"), made.argument(1, "kinds")
-    if isinstance(value, Class):
-        return boolean(value.is_a(kinds)) if isinstance(kinds, Class) else Unknown("a kind", "bool")
+    if made.name == "issubclass":
+        return boolean(value.is_a(kinds) if isinstance(value, Class) and isinstance(kinds, Class) else None)
     return boolean(is_instance(value, kinds))
 
 
@@ -69,6 +122,20 @@ def _isinstance(made: Call) -> Value:
 def _type(made: Call) -> Value:
     if len(made.args) == 1:
         return class_of(made.args[0]) or Unknown("a type")
+    name, bases, body = (made.argument(index, "") for index in range(3))
+    if (
+        isinstance(name, Known)
+        and isinstance(bases, Sequence)
+        and all(isinstance(one, Class) for one in bases.items)
+    ):
+        fields = dict(body.fields) if isinstance(body, Table) else {}
+        return Class(
+            str(name.value),
+            tuple(one for one in bases.items if isinstance(one, Class)),
+            fields,
+            None,
+            made.place,
+        )
     return Unknown("a class made by type()")
 
 
@@ -102,6 +169,8 @@ def _setattr(made: Call) -> Value:
     value, name, new = made.argument(0, "obj"), made.constant(1, "name"), made.argument(2, "value")
     if isinstance(name, str):
         set_attribute(made.machine, value, name, new, made.node)
+    elif isinstance(new, Object | Choice | Unknown):
+        set_attribute(made.machine, value, "incomplete", TRUE, made.node)
     return NONE
 
 
@@ -152,7 +221,7 @@ def _any(made: Call) -> Value:
 
 @stub("builtins.open")
 def _open(made: Call) -> Value:
-    return Unknown("a file")
+    return Unknown("a file", DATA)
 
 
 @stub("sys.exit", "os._exit", "builtins.exit", "builtins.quit")

@@ -27,8 +27,9 @@ from ta_lint.dryrun.values import (
 )
 
 _FEW = 3
-
 """A `range` of at most so many numbers is gone over number by number."""
+_FEW_INSIDE = 12
+"""The same in a loop that has no loop inside."""
 
 
 @stub("builtins.range")
@@ -42,7 +43,9 @@ def _range(made: Call) -> Value:
         if len(numbers[: _FEW + 1]) <= _FEW:
             return list_of(map(Known, numbers))
         first: Value = Known(numbers[0])
+        few = tuple(map(Known, numbers)) if len(numbers) <= _FEW_INSIDE else None
     else:
+        few = None
         first = Known(0) if len(bounds) == 1 else made.args[0] if made.args else Unknown("a number", "int")
 
     def each(consumer: Consumer) -> Flow:
@@ -52,13 +55,15 @@ def _range(made: Call) -> Value:
                 return flow
         return Flow.ON
 
-    return Stream(RANGE, each, None, made.place)
+    result = Stream(RANGE, each, None, made.place)
+    result.few = few
+    return result
 
 
 RANGE = Class("range", (STREAM,))
 
 
-@stub("builtins.enumerate", "tqdm.tqdm.enumerate")
+@stub("builtins.enumerate", "tqdm.contrib.tenumerate")
 def _enumerate(made: Call) -> Value:
     start = made.constant(1, "start", 0)
     found = iteration.elements(made.machine, made.argument(0, "iterable"), made.node)
@@ -87,10 +92,21 @@ def _enumerate(made: Call) -> Value:
     return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 
 
-@stub("builtins.zip", "itertools.zip_longest")
+def _turned(rows: list[iteration.Elements]) -> Value:
+    """`zip(*rows)`, where the last row stands for more of them."""
+    count = min(len(items) for items, _ in rows)
+    *known, last = rows
+    columns = [tuple_of([items[index] for items, _ in known], last[0][index]) for index in range(count)]
+    further = [rest for _, rest in rows if rest is not None]
+    return list_of(columns, tuple_of((), joined(further)) if further else None)
+
+
+@stub("builtins.zip", "itertools.zip_longest", "tqdm.contrib.tzip")
 def _zip(made: Call) -> Value:
     found = [iteration.elements(made.machine, one, made.node) for one in made.args]
     stream = next((one for one in found if isinstance(one, Stream)), None)
+    if made.loose and stream is None and found:
+        return _turned(found)  # type: ignore[arg-type]
     if stream is None:
         lists = [one for one in found if isinstance(one, tuple)]
         short = min((len(items) for items, rest in lists if rest is None), default=0)
@@ -235,18 +251,63 @@ def _count(made: Call) -> Value:
 
 
 @stub(
-    "tqdm.tqdm",
-    "tqdm.auto.tqdm",
-    "tqdm.notebook.tqdm",
-    "tqdm.trange",
-    "tqdm.auto.trange",
-    "rich.progress.track",
+    "itertools.combinations",
+    "itertools.combinations_with_replacement",
+    "itertools.pairwise",
+    "itertools.permutations",
 )
-def _tqdm(made: Call) -> Value:
-    value = made.argument(0, "iterable")
-    if isinstance(value, Known | Unknown) and not isinstance(value, Known):
-        return value
-    if isinstance(value, Known):
-        return _range(made)
-    found = iteration.elements(made.machine, value, made.node)
-    return found if isinstance(found, Stream) else list_of(*found)
+def _rows(made: Call) -> Value:
+    """Tuples of elements."""
+    one = iteration.joined_elements(made.machine, made.argument(0, "iterable"), made.node)
+    count = 2 if made.name == "pairwise" else made.constant(1, "r")
+    return list_of((), tuple_of([one] * count) if isinstance(count, int) and count < 9 else tuple_of((), one))
+
+
+@stub("itertools.product")
+def _product(made: Call) -> Value:
+    """A tuple with an element of each."""
+    return list_of(
+        (), tuple_of([iteration.joined_elements(made.machine, one, made.node) for one in made.args])
+    )
+
+
+@stub(
+    "itertools.accumulate",
+    "itertools.compress",
+    "itertools.dropwhile",
+    "itertools.filterfalse",
+    "itertools.takewhile",
+)
+def _some(made: Call) -> Value:
+    over = (
+        made.args[1]
+        if made.name in ("dropwhile", "filterfalse", "takewhile") and len(made.args) > 1
+        else made.argument(0, "iterable")
+    )
+    return list_of((), iteration.joined_elements(made.machine, over, made.node))
+
+
+@stub("itertools.repeat")
+def _repeat(made: Call) -> Value:
+    times = made.constant(1, "times")
+    value = made.argument(0, "object")
+    if isinstance(times, int) and times <= iteration.UNROLLED:
+        return list_of([value] * times)
+    return list_of((), value)
+
+
+@stub("itertools.starmap")
+def _starmap(made: Call) -> Value:
+    function = made.args[0]
+
+    def each(one: Value) -> Value:
+        items, rest = iteration.collected(made.machine, one, made.node)
+        return call(made.machine, function, list(items), {}, made.node, loose=rest is not None)
+
+    return iteration.stream_of(made.machine, made.args[1], made.node, each)
+
+
+@stub("random.sample", "random.choices")
+def _drawn(made: Call) -> Value:
+    """Some of the items, nobody knows which."""
+    return list_of((), iteration.joined_elements(made.machine, made.argument(0, "population"), made.node))

@@ -1,12 +1,15 @@
 """The rest of the standard library that training code uses."""
 
+import math
+
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import attempt, call
+from ta_lint.dryrun.machine.calling import attempt, call, enter, leave
 from ta_lint.dryrun.machine.library import (
     OBJECT,
     define,
     find,
+    list_of,
     method,
     new_class,
     stub,
@@ -14,16 +17,24 @@ from ta_lint.dryrun.machine.library import (
     tuple_of,
 )
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
+    Bound,
     Class,
     Function,
     Known,
     Object,
     Sequence,
+    Stream,
     Table,
     Unknown,
     Value,
 )
+
+
+@stub("types.MethodType")
+def _bound(made: Call) -> Value:
+    return Bound(made.argument(1, "instance"), made.argument(0, "function"))
 
 
 @stub("functools.partial")
@@ -71,22 +82,12 @@ def _suppressed(made: Call) -> Value:
     return own.fields["kinds"]  # type: ignore[no-any-return]
 
 
-@stub("functools.reduce")
-def _reduce(made: Call) -> Value:
-    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
-    parts = [*items, *([] if rest is None else [rest])]
-    value = made.args[2] if len(made.args) > 2 else parts.pop(0) if parts else Unknown("nothing is there")
-    for one in parts:
-        value = call(made.machine, made.args[0], [value, one], {}, made.node)
-    return value
-
-
 @stub("ta_lint.keeps")
 def _keeps(made: Call) -> Value:
     return made.args[0] if made.args else NONE
 
 
-_KEEPS = find("ta_lint.keeps")
+KEEPS = find("ta_lint.keeps")
 """The decorator that leaves its function as it is."""
 
 
@@ -102,12 +103,12 @@ _KEEPS = find("ta_lint.keeps")
 )
 def _itself(made: Call) -> Value:
     """A decorator that keeps its function; with options it makes one that does."""
-    return made.args[0] if made.args and isinstance(made.args[0], Function) else _KEEPS
+    return made.args[0] if made.args and isinstance(made.args[0], Function) else KEEPS
 
 
 @stub("functools.wraps")
 def _wraps(made: Call) -> Value:
-    return _KEEPS
+    return KEEPS
 
 
 @stub("dataclasses.field")
@@ -140,16 +141,67 @@ def copied(value: Value) -> Value:
     return value
 
 
-@stub("math.sqrt", "math.log", "math.exp", "math.cos", "math.sin", "math.ceil", "math.floor", "math.pow", "time.time", "time.perf_counter", "random.random", "random.uniform", "random.gauss")  # fmt: skip
-def _number(made: Call) -> Value:
-    return Unknown("a number", "float")
+@stub("math.prod", "numpy.prod")
+def _product(made: Call) -> Value:
+    """The product of numbers, if all are known."""
+    items, rest = iteration.collected(made.machine, made.argument(0, "iterable"), made.node)
+    numbers = [one.value for one in items if isinstance(one, Known) and isinstance(one.value, int | float)]
+    if len(made.args) == 1 and not made.kwargs and rest is None and len(numbers) == len(items):
+        return Known(math.prod(numbers))
+    return Unknown("a product", "int" if made.function == "math.prod" else DATA)
 
 
-@stub("random.randint", "random.randrange", "math.prod", "os.cpu_count")
-def _integer(made: Call) -> Value:
-    return Unknown("a number", "int")
+@stub("functools.reduce")
+def _reduce(made: Call) -> Value:
+    """The function is called with what it gave before and the next element."""
+    items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    values = [*made.args[2:], *items, *([] if rest is None else [rest])]
+    if not values:
+        return Unknown("nothing is there")
+    result = values[0]
+    for one in values[1:]:
+        result = call(made.machine, made.args[0], [result, one], {}, made.node)
+    return result
+
+
+STACK = new_class("contextlib.ExitStack", "contextlib.AsyncExitStack")
+
+
+@method(STACK, "__init__")
+def _stack(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    made.machine.state.write(own.fields, "managers", list_of(()))
+    return NONE
+
+
+@method(STACK, "enter_context")
+def _enter_context(made: Call) -> Value:
+    own, manager = made.args[0], made.argument(1, "cm")
+    assert isinstance(own, Object)
+    if not isinstance(manager, Object) or isinstance(manager, Stream):
+        return Unknown("what a context manager gives")
+    entered = own.fields["managers"]
+    made.machine.state.refill(entered, (*entered.items, manager), entered.rest)
+    return enter(made.machine, manager, made.node)
+
+
+@method(STACK, "__exit__", "close")
+def _leave_all(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    for manager in reversed(own.fields["managers"].items):
+        leave(made.machine, manager, made.node)
+    return NONE
+
+
+@method(STACK, "callback", "pop_all", "push")
+def _kept(made: Call) -> Value:
+    return made.args[0] if made.name == "pop_all" else made.argument(1, "callback")
 
 
 define(Known(3.141592653589793), "math.pi", "torch.pi", "numpy.pi")
 
 define(Known(float("inf")), "math.inf", "torch.inf", "numpy.inf")
+
+define(Known(False), "typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")

@@ -1,16 +1,21 @@
 """`torch.utils.data`: datasets, loaders and what a pass over one gives."""
 
 import ast
+from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt
-from ta_lint.dryrun.machine.library import STREAM, list_of, method, new_class, stub, table_of, tuple_of
+from ta_lint.dryrun.machine.library import DICT, STREAM, list_of, method, new_class, stub, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
+    DATA,
     NONE,
+    Bound,
+    Choice,
+    Class,
     Consumer,
     Function,
     Known,
@@ -20,6 +25,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    joined,
 )
 
 DATASET = new_class("torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset")
@@ -41,7 +47,12 @@ def _tensors(made: Call) -> Value:
 def _row(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
-    return tuple_of([Tensor(Facts(), made.place) for _ in own.fields["tensors"].items])
+    return tuple_of([_row_of(one, made) for one in own.fields["tensors"].items])
+
+
+def _row_of(tensor: Value, made: Call) -> Value:
+    facts = tensor.facts if isinstance(tensor, Tensor) else Facts()
+    return Tensor(Facts(shape=facts.shape[1:] if facts.shape else None, dtype=facts.dtype), made.place)
 
 
 @method(PART, "__init__")
@@ -139,26 +150,45 @@ def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
     """One batch of a loader: what its `collate_fn` makes of items, or the items with one more dimension."""
     one = sample(machine, loader.fields.get("dataset", NONE), node)
     collate = loader.fields.get("collate_fn", NONE)
-    if isinstance(collate, Function):
-        return attempt(machine, collate, [list_of((), one)], node)
+    if isinstance(collate, Function | Bound) or (
+        isinstance(collate, Object)
+        and not isinstance(collate, Class)
+        and collate.cls.find("__call__") is not None
+    ):
+        made = attempt(machine, collate, [list_of((), one)], node)
+        return Object(BATCH, loader.made, {"of": loader}) if isinstance(made, Unknown) else made
     return collated(one, loader)
 
 
-def collated(value: Value, loader: Object) -> Value:
+def collated(value: Value, loader: Object | None) -> Value:
     """Items as a batch: numbers and arrays become tensors."""
     if isinstance(value, Tensor):
-        return Tensor(Facts(source=loader, dtype=value.facts.dtype), value.made)
+        grows = loader is None or loader.fields.get("batch_size") != NONE
+        shape = None if value.facts.shape is None or not grows else (None, *value.facts.shape)
+        return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype), value.made)
     if isinstance(value, Sequence) and value.rest is None:
         return tuple_of([collated(one, loader) for one in value.items])
     if isinstance(value, Table):
         return Table(value.cls, value.made, {key: collated(one, loader) for key, one in value.fields.items()})
+    if isinstance(value, Choice) and all(isinstance(one, Table) for one in value.options):
+        return _rows([collated(one, loader) for one in value.options])
     if isinstance(value, Known) and isinstance(value.value, str):
         return list_of((), value)
     if isinstance(value, Known) or (
-        isinstance(value, Unknown) and value.type in ("int", "float", "bool", "numbers")
+        isinstance(value, Unknown) and value.type in ("int", "float", "bool", DATA)
     ):
         return Tensor(Facts(source=loader))
-    return Object(BATCH, loader.made, {"of": loader})
+    return Object(BATCH, None if loader is None else loader.made, {"of": loader})
+
+
+def _rows(tables: list[Value]) -> Value:
+    """One batch of rows that are alike."""
+    keys: dict[Any, list[Value]] = {}
+    for table in tables:
+        assert isinstance(table, Table)
+        for key, one in table.fields.items():
+            keys.setdefault(key, []).append(one)
+    return Table(DICT, None, {key: joined(several) for key, several in keys.items()})
 
 
 BATCH = new_class("a batch out of sight")

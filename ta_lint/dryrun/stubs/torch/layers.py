@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import family, method, new_class, stub
-from ta_lint.dryrun.stubs.torch.modules import MODULE, held
+from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch.modules import MODULE
+from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Object, Value
+from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Object, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
+
+
+Parameters = dict[str, Shape | None]
+"""The parameters of a layer by their names, with their shapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +24,11 @@ class Layer:
     """A layer: the names of its arguments, its parameters with their shapes, and the shape of its output."""
 
     arguments: str
-    parameters: Callable[[Sizes], dict[str, Shape]]
+    parameters: Callable[[Sizes], Parameters]
     output: Callable[[Shape, Sizes], Shape | None]
 
 
-def _none(sizes: Sizes) -> dict[str, Shape]:
+def _none(sizes: Sizes) -> Parameters:
     return {}
 
 
@@ -46,20 +51,45 @@ def _size(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _linear(sizes: Sizes) -> dict[str, Shape]:
-    weight = {"weight": (_size(sizes["out_features"]), _size(sizes["in_features"]))}
+def _at(value: Any, index: int) -> int | None:
+    """The size in one dimension of what may be one number for all."""
+    return _size(value[index] if isinstance(value, tuple) and index < len(value) else value)
+
+
+def _linear(sizes: Sizes) -> Parameters:
+    weight: Parameters = {"weight": (_size(sizes["out_features"]), _size(sizes["in_features"]))}
     return weight | ({"bias": (_size(sizes["out_features"]),)} if sizes["bias"] is not False else {})
 
 
-def _convolution(sizes: Sizes) -> dict[str, Shape]:
-    weight: dict[str, Shape] = {"weight": (_size(sizes["out_channels"]), None)}
-    return weight | ({"bias": (_size(sizes["out_channels"]),)} if sizes["bias"] is not False else {})
+def _bilinear(sizes: Sizes) -> Parameters:
+    out, *inner = (_size(sizes[name]) for name in ("out_features", "in1_features", "in2_features"))
+    weight: Parameters = {"weight": (out, *inner)}
+    return weight | ({"bias": (out,)} if sizes["bias"] is not False else {})
 
 
-def _norm(first: str) -> Callable[[Sizes], dict[str, Shape]]:
-    def parameters(sizes: Sizes) -> dict[str, Shape]:
+def _convolution(dimensions: int, *, transposed: bool = False) -> Callable[[Sizes], Parameters]:
+    def parameters(sizes: Sizes) -> Parameters:
+        out, into, groups = (_size(sizes.get(name)) for name in ("out_channels", "in_channels", "groups"))
+        first, second = (into, out) if transposed else (out, into)
+        each = second // groups if second is not None and groups else None
+        kernel = [_at(sizes["kernel_size"], index) for index in range(dimensions)]
+        weight: Parameters = {"weight": (first, each, *kernel)}
+        return weight | ({"bias": (out,)} if sizes["bias"] is not False else {})
+
+    return parameters
+
+
+def _norm(first: str) -> Callable[[Sizes], Parameters]:
+    def parameters(sizes: Sizes) -> Parameters:
         on = sizes.get("affine", sizes.get("elementwise_affine", True))
-        size = (_size(sizes[first]),)
+        given = sizes.get(first, ...)
+        size = (
+            given
+            if isinstance(given, tuple)
+            else None
+            if given is ... and first == "normalized_shape"
+            else (_size(given),)
+        )
         return (
             {} if on is False else {"weight": size} | ({} if sizes.get("bias") is False else {"bias": size})
         )
@@ -67,23 +97,62 @@ def _norm(first: str) -> Callable[[Sizes], dict[str, Shape]]:
     return parameters
 
 
-def _channels(dimensions: int) -> Callable[[Shape, Sizes], Shape | None]:
+def _spatial(
+    dimensions: int, each: Callable[[int, Sizes, int], int | None], channels: str = ""
+) -> Callable[[Shape, Sizes], Shape | None]:
+    """The last dimensions become what `each` makes of one, and the channels before them what an argument says."""
+
     def output(shape: Shape, sizes: Sizes) -> Shape | None:
         if len(shape) not in (dimensions + 1, dimensions + 2):
             return None
-        spatial = [_convolved(size, sizes) for size in shape[-dimensions:]]
-        return (*shape[: len(shape) - dimensions - 1], _size(sizes["out_channels"]), *spatial)
+        front = shape[: len(shape) - dimensions]
+        if channels:
+            front = (*front[:-1], _size(sizes[channels]))
+        spatial = [
+            each(size, sizes, index) if isinstance(size, int) else None
+            for index, size in enumerate(shape[-dimensions:])
+        ]
+        return (*front, *spatial)
 
     return output
 
 
-def _convolved(size: Any, sizes: Sizes) -> int | None:
+def _convolved(size: int, sizes: Sizes, index: int) -> int | None:
+    if sizes["padding"] == "same":
+        return size
     kernel, stride, padding, dilation = (
-        sizes[name] for name in ("kernel_size", "stride", "padding", "dilation")
+        _at(sizes[name], index) for name in ("kernel_size", "stride", "padding", "dilation")
     )
-    if not all(isinstance(one, int) for one in (size, kernel, stride, padding, dilation)):
-        return size if padding == "same" and isinstance(size, int) else None
-    return int((size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1)
+    if kernel is None or not stride or padding is None or dilation is None:
+        return None
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _transposed(size: int, sizes: Sizes, index: int) -> int | None:
+    kernel, stride, padding, dilation, added = (
+        _at(sizes[name], index) for name in ("kernel_size", "stride", "padding", "dilation", "output_padding")
+    )
+    if kernel is None or stride is None or padding is None or dilation is None or added is None:
+        return None
+    return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + added + 1
+
+
+def _pooled(size: int, sizes: Sizes, index: int) -> int | None:
+    """Of a window that moves by its own size, if nothing else is said."""
+    stride = sizes["kernel_size"] if sizes["stride"] is None else sizes["stride"]
+    rounds = sizes["ceil_mode"] is False
+    return _convolved(size, {"dilation": 1} | sizes | {"stride": stride}, index) if rounds else None
+
+
+def _adapted(size: int, sizes: Sizes, index: int) -> int | None:
+    return _at(sizes["output_size"], index)
+
+
+def _halved(shape: Shape, sizes: Sizes) -> Shape | None:
+    dim = sizes["dim"]
+    if dim != -1 or not shape or not isinstance(shape[-1], int):
+        return None
+    return (*shape[:-1], shape[-1] // 2)
 
 
 def _flattened(shape: Shape, sizes: Sizes) -> Shape | None:
@@ -97,6 +166,8 @@ def _flattened(shape: Shape, sizes: Sizes) -> Shape | None:
 
 
 _CONVOLUTION = "in_channels out_channels kernel_size stride=1 padding=0 dilation=1 groups=1 bias=True"
+_AVERAGE_POOL = "kernel_size stride=None padding=0 ceil_mode=False"
+_MAX_POOL = "kernel_size stride=None padding=0 dilation=1 return_indices=False ceil_mode=False"
 _TRANSPOSED = (
     "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
 )
@@ -105,7 +176,7 @@ LAYERS = {
     "Linear": Layer("in_features out_features bias=True", _linear, _last("out_features")),
     "Bilinear": Layer(
         "in1_features in2_features out_features bias=True",
-        lambda sizes: _linear(sizes | {"in_features": ...}),
+        _bilinear,
         _unknown,
     ),
     "Embedding": Layer(
@@ -114,13 +185,44 @@ LAYERS = {
         lambda shape, sizes: (*shape, _size(sizes["embedding_dim"])),
     ),
     "EmbeddingBag": Layer("num_embeddings embedding_dim", lambda sizes: {"weight": (None, None)}, _unknown),
-    **{f"Conv{n}d": Layer(_CONVOLUTION, _convolution, _channels(n)) for n in (1, 2, 3)},
-    **{f"ConvTranspose{n}d": Layer(_TRANSPOSED, _convolution, _unknown) for n in (1, 2, 3)},
+    **{
+        f"Conv{n}d": Layer(_CONVOLUTION, _convolution(n), _spatial(n, _convolved, "out_channels"))
+        for n in (1, 2, 3)
+    },
+    **{
+        f"ConvTranspose{n}d": Layer(
+            _TRANSPOSED, _convolution(n, transposed=True), _spatial(n, _transposed, "out_channels")
+        )
+        for n in (1, 2, 3)
+    },
     **{f"BatchNorm{n}d": Layer(_BATCH_NORM, _norm("num_features"), _same) for n in (1, 2, 3)},
     **{
         f"InstanceNorm{n}d": Layer(
             _BATCH_NORM.replace("affine=True", "affine=False"), _norm("num_features"), _same
         )
+        for n in (1, 2, 3)
+    },
+    "LazyLinear": Layer(
+        "out_features bias=True", lambda sizes: _linear(sizes | {"in_features": ...}), _last("out_features")
+    ),
+    **{
+        f"LazyConv{n}d": Layer(
+            _CONVOLUTION.removeprefix("in_channels "),
+            _convolution(n),
+            _spatial(n, _convolved, "out_channels"),
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"LazyConvTranspose{n}d": Layer(
+            _TRANSPOSED.removeprefix("in_channels "),
+            _convolution(n, transposed=True),
+            _spatial(n, _transposed, "out_channels"),
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"LazyBatchNorm{n}d": Layer(_BATCH_NORM.removeprefix("num_features "), _norm(""), _same)
         for n in (1, 2, 3)
     },
     "SyncBatchNorm": Layer(_BATCH_NORM, _norm("num_features"), _same),
@@ -132,18 +234,29 @@ LAYERS = {
     ),
     "GroupNorm": Layer("num_groups num_channels eps=0 affine=True", _norm("num_channels"), _same),
     "PReLU": Layer("num_parameters=1", lambda sizes: {"weight": (_size(sizes["num_parameters"]),)}, _same),
+    **{f"AdaptiveAvgPool{n}d": Layer("output_size", _none, _spatial(n, _adapted)) for n in (1, 2, 3)},
+    **{
+        f"AdaptiveMaxPool{n}d": Layer("output_size return_indices=False", _none, _spatial(n, _adapted))
+        for n in (1, 2, 3)
+    },
+    **{f"AvgPool{n}d": Layer(_AVERAGE_POOL, _none, _spatial(n, _pooled)) for n in (1, 2, 3)},
+    **{f"MaxPool{n}d": Layer(_MAX_POOL, _none, _spatial(n, _pooled)) for n in (1, 2, 3)},
+    "GLU": Layer("dim=-1", _none, _halved),
     "Flatten": Layer("start_dim=1 end_dim=-1", _none, _flattened),
     **{
         name: Layer("dim=None", _none, _same)
-        for name in "ReLU ReLU6 LeakyReLU GELU SiLU ELU SELU CELU Tanh Sigmoid Softmax LogSoftmax LogSigmoid Softplus Softsign Hardswish "
-        "Hardsigmoid Hardtanh Mish Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity Softmin Softmax2d Tanhshrink Threshold".split()
+        for name in "AlphaDropout CELU Dropout Dropout1d Dropout2d Dropout3d ELU FeatureAlphaDropout GELU Hardshrink Hardsigmoid Hardswish "
+        "Hardtanh Identity LeakyReLU LogSigmoid LogSoftmax Mish RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus "
+        "Softshrink Softsign Tanh Tanhshrink Threshold".split()
     },
     **{
         name: Layer("output_size=None", _none, _unknown)
-        for name in "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
-        "AdaptiveMaxPool1d AdaptiveMaxPool2d Upsample PixelShuffle PixelUnshuffle Unflatten ZeroPad2d ReflectionPad1d ReflectionPad2d "
-        "ReplicationPad2d ConstantPad2d Fold Unfold GLU CosineSimilarity PairwiseDistance LocalResponseNorm MaxUnpool2d UpsamplingNearest2d "
-        "UpsamplingBilinear2d ConstantPad1d LPPool2d ChannelShuffle".split()
+        for name in ""
+        "ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+        "CosineSimilarity CrossMapLRN2d Fold FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d LocalResponseNorm "
+        "MaxUnpool1d MaxUnpool2d MaxUnpool3d PairwiseDistance PixelShuffle PixelUnshuffle ReflectionPad1d "
+        "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d Unflatten Unfold Upsample UpsamplingBilinear2d "
+        "UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d".split()
     },
 }
 _SCALES = {
@@ -159,19 +272,35 @@ def _arguments(layer: Layer, made: Call) -> Sizes:
         known = {"True": True, "False": False, "None": None}.get(
             default, int(default) if default.lstrip("-").isdigit() else ...
         )
-        sizes[name] = made.constant(index, name, known)
+        sizes[name] = _plain(made.argument(index, name, known))
     return sizes
 
 
-def own_parameters(layer: Object) -> list[Value]:
-    """What a layer computes with: its parameters and buffers, and those that its weight is computed from."""
-    inner = layer.fields.get("parametrizations")
-    beyond = [one for _, one in held(inner).parameters] if isinstance(inner, Object) else []
-    return [*(value for value in layer.fields.values() if isinstance(value, Tensor | Choice)), *beyond]
+def _plain(value: Value) -> Any:
+    """A constant, a tuple of constants, or `...`."""
+    if isinstance(value, Sequence) and value.rest is None:
+        parts = tuple(one.value if isinstance(one, Known) else None for one in value.items)
+        return parts if all(isinstance(one, int) for one in parts) else ...
+    return value.value if isinstance(value, Known) else ...
+
+
+_BASES = {
+    "batchnorm._BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm",
+    "conv._ConvNd": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "dropout._DropoutNd": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "instancenorm._InstanceNorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+}
+"""The classes below `torch.nn.modules` that layers have in common, which programs ask for by `isinstance`."""
+_BASE_OF = {
+    layer: base
+    for name, layers in _BASES.items()
+    for base in [new_class(f"torch.nn.modules.{name}", bases=(MODULE,))]
+    for layer in layers.split()
+}
 
 
 def _define(name: str, layer: Layer) -> Class:
-    cls = new_class(f"torch.nn.{name}", bases=(MODULE,))
+    cls = new_class(f"torch.nn.{name}", bases=(_BASE_OF.get(name, MODULE),))
 
     def init(made: Call) -> Value:
         own = made.args[0]
@@ -185,35 +314,39 @@ def _define(name: str, layer: Layer) -> Class:
                 own.fields, parameter, Tensor(Facts(requires=True, shape=shape), made.place, PARAMETER)
             )
         for argument, size in sizes.items():
-            if argument not in own.fields and size is not ...:
+            if argument not in own.fields and size is not ... and not isinstance(size, tuple):
                 own.fields[argument] = Known(size)
         return NONE
 
     def forward(made: Call) -> Value:
         own = made.args[0]
         assert isinstance(own, Object)
-        parameters = own_parameters(own)
+        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
         sizes = own.fields.get("sizes")
         output = layer.output(shape, sizes) if shape is not None and sizes is not None else None
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
-        return computed(
-            made.machine,
-            [*parameters, *made.args[1:], *made.kwargs.values()],
-            made.place,
-            shape=output,
-            scale=scale,
-        )
+        inputs = [*parameters, *made.args[1:], *made.kwargs.values()]
+        result = computed(made.machine, inputs, made.place, shape=output, scale=scale)
+        places = (sizes or {}).get("return_indices", False)
+        if places is not False:
+            return (
+                tuple_of([result, as_indices(made, result)])
+                if places is True
+                else Unknown("what a pool gives")
+            )
+        return result
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
+    method(cls, "reset_parameters")(lambda made: NONE)
     return cls
 
 
-for _name, _layer in LAYERS.items():
-    _define(_name, _layer)
+_CLASSES = {name: _define(name, layer) for name, layer in LAYERS.items()}
+SYNCHRONISED = _CLASSES["SyncBatchNorm"]
 
 
 def _any_layer(name: str) -> Value | None:
@@ -233,11 +366,12 @@ def _any_layer(name: str) -> Value | None:
     def forward(made: Call) -> Value:
         own = made.args[0]
         assert isinstance(own, Object)
-        parameters = own_parameters(own)
+        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
         return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
+    method(cls, "reset_parameters")(lambda made: NONE)
     return cls
 
 
@@ -270,14 +404,19 @@ def _loss(function: str) -> Callable[[Call], Value]:
     return compute
 
 
-def _loss_class(name: str, function: str) -> None:
-    cls = new_class(f"torch.nn.{name}", bases=(MODULE,))
+LOSS = new_class("torch.nn.modules.loss._Loss", "torch.nn.modules.loss._WeightedLoss", bases=(MODULE,))
 
-    def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
-        own.fields["reduction"] = made.argument(99, "reduction", "mean")
-        return NONE
+
+@method(LOSS, "__init__")
+def _reduction(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    made.machine.state.write(own.fields, "reduction", made.argument(99, "reduction", "mean"))
+    return NONE
+
+
+def _loss_class(name: str, function: str) -> None:
+    cls = new_class(f"torch.nn.{name}", bases=(LOSS,))
 
     def forward(made: Call) -> Value:
         own = made.args[0]
@@ -291,7 +430,6 @@ def _loss_class(name: str, function: str) -> None:
         )
         return _loss(function)(inner)
 
-    method(cls, "__init__")(init)
     method(cls, "forward")(forward)
 
 

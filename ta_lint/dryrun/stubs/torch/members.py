@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import attribute_of, method, new_class, stub, tuple_of
-from ta_lint.dryrun.stubs.torch.operations import any_operation, size_of
+from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.library import attribute_of, find, method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch import shapes
+from ta_lint.dryrun.stubs.torch.operations import size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
     FACTS,
     NOTHING,
@@ -12,20 +14,13 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     TENSOR,
     Facts,
     Tensor,
-    certain_roots,
     computed,
     cut,
+    perhaps_of,
     roots_of,
     tensors_in,
 )
-from ta_lint.dryrun.values import NONE, Bound, Known, Native, Object, Sequence, Unknown, Value
-
-
-@method(TENSOR, "__getattr__")
-def _any_method(made: Call) -> Value:
-    """A method of tensors that no row names is an operation."""
-    own, name = made.args[0], made.constant(1, "name")
-    return Bound(own, Native(f"torch.Tensor.{name}", any_operation))
+from ta_lint.dryrun.values import NONE, Known, Object, Sequence, Unknown, Value
 
 
 @attribute_of(TENSOR, "data")
@@ -33,7 +28,7 @@ def _data(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
     if own.takes_gradient:
-        return Tensor(replace(own.facts, requires=False, leaf=True, roots=NOTHING), made.place, DATA)
+        return Tensor(replace(own.facts, requires=False), made.place, DATA)
     return cut(own, "detached", made.place)
 
 
@@ -42,10 +37,17 @@ DATA = new_class("torch.Tensor.data", bases=(TENSOR,))
 
 @attribute_of(TENSOR, "grad")
 def _grad(made: Call) -> Value:
-    return Object(GRADIENT, made.place, {"of": made.args[0]})
+    gradient = Tensor(Facts(), made.place, GRADIENT)
+    gradient.fields["of"] = made.args[0]
+    return gradient
 
 
 GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
+
+
+@attribute_of(GRADIENT, "data")
+def _of_gradient(made: Call) -> Value:
+    return made.args[0]
 
 
 @method(GRADIENT, "zero_", "detach_")
@@ -64,18 +66,70 @@ def _shape_of(made: Call) -> Value:
     return tuple_of((), Unknown("a size", "int")) if shape is None else tuple_of(map(size_of, shape))
 
 
-@attribute_of(TENSOR, "T", "mT", "H", "real", "imag")
+@attribute_of(TENSOR, "H", "T", "mH", "mT")
 def _turned(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    turns = made.name in ("T", "H")
+    shape = own.facts.shape
+    if shape is not None and not turns:
+        shape = (*shape[:-2], *shape[:-3:-1]) if len(shape) > 1 else None
+    return computed(
+        made.machine, [own], made.place, shape=shapes.turned(made) if turns else shape, dtype=own.facts.dtype
+    )
+
+
+@attribute_of(TENSOR, "imag", "real")
+def _complex_part(made: Call) -> Value:
     return computed(made.machine, made.args, made.place)
 
 
-@attribute_of(TENSOR, "ndim", "device", "dtype", "is_cuda", "is_leaf", "layout", "itemsize", "nbytes")
+@attribute_of(TENSOR, "device", "itemsize", "layout", "name", "nbytes", "ndim", "output_nr")
 def _kind(made: Call) -> Value:
     name = made.name
     own = made.args[0]
     if name == "ndim" and isinstance(own, Tensor) and own.facts.shape is not None:
         return Known(len(own.facts.shape))
-    return Unknown(f"the {name} of a tensor", "int" if name == "ndim" else "kind")
+    return Unknown(f"the {name} of a tensor", "int" if name in ("itemsize", "nbytes", "ndim") else "kind")
+
+
+@attribute_of(TENSOR, "dtype")
+def _dtype(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    dtype = own.facts.dtype
+    return Unknown("the dtype of a tensor", "kind") if dtype is None else find(f"torch.{dtype}")
+
+
+@attribute_of(TENSOR, "is_leaf")
+def _is_leaf(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Tensor)
+    facts = own.facts
+    return (
+        Known(False)
+        if facts.roots
+        else Unknown("whether it is a leaf", "bool")
+        if facts.open
+        else Known(True)
+    )
+
+
+@attribute_of(
+    TENSOR,
+    "is_cpu",
+    "is_cuda",
+    "is_meta",
+    "is_mps",
+    "is_nested",
+    "is_quantized",
+    "is_sparse",
+    "is_sparse_csr",
+    "is_xpu",
+    "retains_grad",
+)
+def _verdict(made: Call) -> Value:
+    return Unknown(f"{made.name} of a tensor", "bool")
 
 
 @attribute_of(TENSOR, "grad_fn")
@@ -119,42 +173,54 @@ def _takes(made: Call) -> Value:
     facts = own.facts
     return (
         Known(True)
-        if certain_roots(own) or facts.requires is True
+        if facts.roots or facts.requires is True
         else Unknown("requires_grad", "bool")
-        if facts.roots or facts.open or facts.requires is None
+        if facts.open or facts.perhaps or facts.requires is None
         else Known(False)
     )
-
-
-def _emit_backward(made: Call, own: Tensor) -> None:
-    facts = own.facts
-    made.emit("backward", own, roots=roots_of(own), open=facts.open, cuts=facts.cuts, perhaps=facts.perhaps)
 
 
 @method(TENSOR, "backward")
 def _backward(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Tensor)
-    _emit_backward(made, own)
+    _back(made, own)
     return NONE
+
+
+def _back(made: Call, own: Tensor) -> None:
+    """Gradients go back from a tensor, and what checkpointing has kept nothing of runs again, the last first."""
+    facts = own.facts
+    made.emit("backward", own, roots=roots_of(own), perhaps=perhaps_of(own), open=facts.open, cuts=facts.cuts)
+    for function, args, kwargs in reversed(facts.again):
+        call(made.machine, function, list(args), dict(kwargs), made.node)
 
 
 @stub("torch.autograd.backward")
 def _backward_of(made: Call) -> Value:
-    for own in tensors_in(made.args[:1]):
-        _emit_backward(made, own)
+    for value in made.args[:1]:
+        for own in [_some_loss(value)] if isinstance(value, Unknown) else tensors_in([value]):
+            _back(made, own)
     return NONE
+
+
+def _some_loss(value: Unknown) -> Tensor:
+    """A loss of which nobody knows what it leads to."""
+    return Tensor(Facts(open=(value.why or "a loss that is not known",), requires=None, leaf=False))
 
 
 @stub("torch.autograd.grad")
 def _gradients(made: Call) -> Value:
     outputs = made.argument(0, "outputs")
     count = made.argument(1, "inputs")
-    gradient = (
-        computed(made.machine, [outputs], made.place)
-        if made.constant(9, "create_graph", False) is True
-        else Tensor(Facts(), made.place)
-    )
+    facts = computed(made.machine, [outputs], made.place).facts
+    if (
+        made.constant(9, "create_graph", False) is True
+    ):  # only what is multiplied with the input stays in its gradient
+        facts = replace(facts, roots=NOTHING, perhaps=facts.roots | facts.perhaps, requires=None)
+    else:
+        facts = Facts()
+    gradient = Tensor(facts, made.place)
     items = (
         [Tensor(gradient.facts, made.place) for _ in count.items]
         if isinstance(count, Sequence)
@@ -165,16 +231,12 @@ def _gradients(made: Call) -> Value:
 
 @method(TENSOR, "__getitem__")
 def _part(made: Call) -> Value:
-    own = made.args[0]
-    result = computed(made.machine, made.args, made.place)
+    own, key = made.args[0], made.args[1]
     assert isinstance(own, Tensor)
-    return Tensor(
-        replace(
-            result.facts,
-            scale=own.facts.scale if own.facts.scale and own.facts.scale[0] == "indices" else None,
-        ),
-        made.place,
-    )
+    facts = computed(made.machine, made.args, made.place).facts
+    scale = own.facts.scale if own.facts.scale and own.facts.scale[0] in ("indices", "booleans") else None
+    shape = None if own.facts.shape is None else shapes.indexed(own.facts.shape, key)
+    return Tensor(replace(facts, scale=scale, shape=shape, dtype=own.facts.dtype), made.place)
 
 
 @method(TENSOR, "__setitem__")
@@ -182,25 +244,23 @@ def _put(made: Call) -> Value:
     own, value = made.args[0], made.args[2]
     assert isinstance(own, Tensor)
     if not own.takes_gradient:
-        new = computed(made.machine, [own, value], made.place)
+        facts = computed(made.machine, [own, value], made.place).facts
         made.machine.state.write(
             own.fields,
             FACTS,
-            replace(new.facts, shape=own.facts.shape, source=own.facts.source),
+            replace(
+                own.facts,
+                roots=facts.roots,
+                perhaps=facts.perhaps,
+                open=facts.open,
+                cuts=facts.cuts,
+                requires=facts.requires,
+                leaf=facts.leaf,
+            )
+            if facts.roots or facts.perhaps or facts.open
+            else own.facts,
         )
     return NONE
-
-
-@method(TENSOR, "__iter__", "unbind", "split", "chunk", "tensor_split")
-def _parts(made: Call) -> Value:
-    count = made.constant(1, "chunks", ...) if made.name == "chunk" else ...
-    part = computed(made.machine, made.args[:1], made.place)
-    if isinstance(count, int):
-        return tuple_of([Tensor(part.facts, made.place) for _ in range(min(count, 8))])
-    return tuple_of((), part)
-
-
-stub("torch.split", "torch.chunk", "torch.unbind")(_parts)
 
 
 @method(TENSOR, "__len__")
@@ -234,17 +294,6 @@ def _parameter(made: Call) -> Value:
     data, wants = made.argument(1, "data"), made.constant(2, "requires_grad", True)
     shape = data.facts.shape if isinstance(data, Tensor) else None
     return Tensor(Facts(requires=None if wants is ... else bool(wants), shape=shape), made.place, PARAMETER)
-
-
-@method(TENSOR, "__new__")
-def _tensor(made: Call) -> Value:
-    return Tensor(Facts(), made.place)
-
-
-@stub("torch.is_tensor")
-def _is_tensor(made: Call) -> Value:
-    value = made.argument(0, "obj")
-    return Known(isinstance(value, Tensor)) if not isinstance(value, Unknown) else Unknown("a kind", "bool")
 
 
 @stub(

@@ -26,9 +26,6 @@ from ta_lint.dryrun.values import (
 )
 
 MODULE = new_class("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule")
-CONTAINER = new_class("torch.nn.ModuleList", "torch.nn.ParameterList", bases=(MODULE,))
-SEQUENTIAL = new_class("torch.nn.Sequential", bases=(CONTAINER,))
-KEYED = new_class("torch.nn.ModuleDict", "torch.nn.ParameterDict", bases=(MODULE,))
 DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
 
@@ -79,12 +76,9 @@ def held(module: Object) -> Held:
     found: dict[int, tuple[str, Tensor]] = {}
     complete = True
     for prefix, one in modules(module):
-        complete = complete and not (
-            one.cls.out_of_sight
-            or one.fields.get("incomplete") == TRUE
-            or any(map(_may_be_one, one.fields.values()))
-        )
+        complete = complete and not (one.cls.out_of_sight or one.fields.get("incomplete") == TRUE)
         for name, value in one.fields.items():
+            complete = complete and not (isinstance(value, Choice) and any(map(_is_part, value.options)))
             for tensor in options(value) if isinstance(value, Value) else ():
                 if isinstance(name, str) and isinstance(tensor, Tensor) and tensor.cls is PARAMETER:
                     found.setdefault(id(tensor), (f"{prefix}.{name}" if prefix else name, tensor))
@@ -93,11 +87,8 @@ def held(module: Object) -> Held:
     return Held(tuple(found.values()), complete)
 
 
-def _may_be_one(value: object) -> bool:
-    """Whether a field holds one of several modules or parameters."""
-    return isinstance(value, Choice) and any(
-        is_module(one) or (isinstance(one, Tensor) and one.cls is PARAMETER) for one in value.options
-    )
+def _is_part(value: Value) -> bool:
+    return is_module(value) or (isinstance(value, Tensor) and value.cls is PARAMETER)
 
 
 def _may_be_module(value: Unknown) -> bool:
@@ -109,7 +100,6 @@ def _new(made: Call) -> Value:
     cls = made.args[0]
     assert isinstance(cls, Class)
     module = Object(cls, made.place, {"training": TRUE})
-    made.emit("module", module)
     if cls.out_of_sight:
         module.fields["incomplete"] = TRUE
     return module
@@ -132,7 +122,18 @@ def _call(made: Call) -> Value:
     own, machine = made.args[0], made.machine
     assert isinstance(own, Object)
     training = own.fields.get("training", TRUE)
-    made.emit("forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers)
+    event = made.emit(
+        "forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers
+    )
+    result = _output(own, made)
+    if isinstance(result, Tensor):
+        event.detail["output"] = result.facts
+    return result
+
+
+def _output(own: Object, made: Call) -> Value:
+    """What `forward` gives."""
+    machine = made.machine
     forward = own.fields.get("forward") or own.cls.find("forward")
     args = made.args if "forward" not in own.fields else made.args[1:]
     outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
@@ -182,10 +183,14 @@ def own_of(made: Call) -> Object:
     return own
 
 
-@method(MODULE, "parameters", "buffers")
+@method(MODULE, "buffers", "named_buffers")
+def _buffers(made: Call) -> Value:
+    named = made.name == "named_buffers"
+    return list_of((), tuple_of([Unknown("a name", "str"), Tensor()]) if named else Tensor())
+
+
+@method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
-    if made.name == "buffers":
-        return list_of((), Tensor())
     found = held(own_of(made))
     return list_of(
         [one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight")
@@ -214,7 +219,19 @@ def _modules(made: Call) -> Value:
 
 
 @method(
-    MODULE, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "share_memory", "to_empty"
+    MODULE,
+    "to",
+    "cuda",
+    "cpu",
+    "float",
+    "half",
+    "double",
+    "bfloat16",
+    "type",
+    "ipu",
+    "share_memory",
+    "to_empty",
+    "xpu",
 )
 def _moved(made: Call) -> Value:
     return made.args[0]
@@ -301,13 +318,18 @@ def _register(made: Call) -> Value:
     "register_load_state_dict_post_hook",
     "compile",
     "extra_repr",
-    "half_",
+    "register_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_load_state_dict_pre_hook",
+    "register_state_dict_post_hook",
+    "register_state_dict_pre_hook",
+    "set_extra_state",
 )
 def _registered(made: Call) -> Value:
     return Unknown("a handle", "handle")
 
 
-@method(MODULE, "get_submodule", "get_parameter")
+@method(MODULE, "get_buffer", "get_parameter", "get_submodule")
 def _get(made: Call) -> Value:
     path, value = made.constant(1, "target"), made.args[0]
     for part in path.split(".") if isinstance(path, str) and path else ():
@@ -328,7 +350,6 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
     elif is_module(value):
         assert isinstance(value, Object)
         copied = done[id(value)] = Object(value.cls, made.place, {})
-        made.emit("module", copied)
         copied.fields.update({name: _copy(one, done, made) for name, one in value.fields.items()})
     elif isinstance(value, Sequence):
         return Sequence(

@@ -1,273 +1,455 @@
-"""What operations on tensors do: to the graph, the shape and the meaning of the numbers. Most of it is a table."""
+"""What the functions of `torch`, and the methods of tensors with the same names, do. Nearly all of it is rows of a table.
+
+What they put into the tensor itself is in `in_place`, new tensors are in `creation`, `torch.nn.functional`, `torch.linalg`, `torch.fft` and
+`torch.special` in `functional`, and attributes and special methods of tensors in `members`.
+"""
 
 from dataclasses import replace
-from typing import Any
+from math import prod
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
-from ta_lint.dryrun.stubs.torch.tensors import (
-    FACTS,
-    NOTHING,
-    TENSOR,
-    Cut,
-    Facts,
-    Tensor,
-    computed,
-    cut,
-    roots_of,
-    tensors_in,
+from ta_lint.dryrun.machine.library import stub, tuple_of
+from ta_lint.dryrun.stubs.torch import dtypes, shapes
+from ta_lint.dryrun.stubs.torch.dtypes import (
+    arithmetic,
+    boolean,
+    first,
+    floating,
+    has_gradient,
+    int64,
+    same,
+    summed,
 )
-from ta_lint.dryrun.values import NONE, Known, Native, Object, Sequence, Unknown, Value, joined
+from ta_lint.dryrun.stubs.torch.rows import (
+    CUTS,
+    EVERYWHERE,
+    FLAT,
+    FOLLOWS,
+    FUNCTION,
+    METHOD,
+    Row,
+    as_indices,
+    define,
+    operand,
+    register,
+)
+from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, reduced, reduced_by_name, unknown
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, cut
+from ta_lint.dryrun.values import DATA, NONE, Known, Object, Unknown, Value
 
-# One row an effect: the functions of `torch`, `torch.nn.functional` and methods of tensors that have it.
-DETACHED = "detach detach_ data"
-READ = "item tolist numpy __float__ __int__ __bool__"
-STEPS = """
-    argmax argmin argsort argwhere bincount bitwise_and bitwise_or bitwise_not bool byte ceil char eq equal floor floor_divide ge gt histc
-    int isclose isfinite isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor long lt multinomial ne nonzero
-    one_hot randint_like round searchsorted bucketize short sign sgn signbit trunc unique unique_consecutive count_nonzero any all allclose
-    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __floordiv__ __rfloordiv__ __and__ __or__ __invert__ __xor__ bernoulli is_nonzero
-"""
-PAIRS = "max min topk sort kthvalue mode median nanmedian cummax cummin aminmax"
-SAME = """
-    clone contiguous to cuda cpu float double half bfloat16 type type_as pin_memory requires_grad_ dropout dropout_ alpha_dropout relu_ clamp
-    clip neg __neg__ __pos__ abs __abs__ view_as expand_as reshape_as
-"""
-FRESH = """
-    zeros ones rand randn randint randperm empty full arange linspace logspace eye normal tensor as_tensor from_numpy zeros_like ones_like
-    rand_like randn_like empty_like full_like new_zeros new_ones new_full new_empty new_tensor scalar_tensor asarray tril_indices
-    triu_indices empty_strided
-"""
-IN_PLACE = """
-    add_ sub_ mul_ div_ copy_ zero_ fill_ clamp_ clip_ lerp_ normal_ uniform_ addcmul_ addcdiv_ masked_fill_ scatter_ scatter_add_ index_add_
-    index_copy_ index_fill_ exp_ log_ sqrt_ pow_ neg_ round_ floor_ sigmoid_ tanh_ softmax_ relu_ bernoulli_ random_ exponential_ erfinv_ clamp_min_
-    clamp_max_ __iadd__ __isub__ __imul__ __itruediv__ __ipow__ trunc_ squeeze_ unsqueeze_ set_ resize_ map_ add__ abs_ nan_to_num_
-"""
-OVERWRITES = frozenset("copy_ zero_ fill_ normal_ uniform_ bernoulli_ random_ exponential_ set_".split())
-NUMBERS = "size dim numel nelement stride ndimension element_size get_device is_floating_point is_contiguous data_ptr storage_offset is_complex"
-QUIET = "register_hook retain_grad register_post_accumulate_grad_hook share_memory_ record_stream"
-SCALES = {
-    "softmax": "probabilities", "softmin": "probabilities", "sigmoid": "probabilities", "gumbel_softmax": "probabilities",
-    "log_softmax": "log-probabilities", "logsigmoid": "log-probabilities",
-}  # fmt: skip
-REDUCTIONS = frozenset("mean sum prod norm std var logsumexp nanmean nansum amax amin".split())
+LOGARITHMS = "log-probabilities"
+PROBABILITIES = "probabilities"
+
+define((
+    # -- number by number ------------------------------------------------------------------------------------------------------
+    Row(FOLLOWS, own, floating, """
+        acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cos cosh deg2rad digamma erf erfc erfinv exp exp2
+        expm1 i0 lgamma log log10 log1p log2 logit mvlgamma rad2deg reciprocal rsqrt sin sinc sinh sqrt tan tanh
+    """),
+    Row(FOLLOWS, own, same, """
+        abs absolute conj conj_physical cumprod cumsum fix flip fliplr flipud frac logcumsumexp matrix_exp msort nan_to_num neg negative
+        positive renorm resolve_conj resolve_neg roll square tril triu
+    """),
+    Row(FLAT, own, same, "bernoulli ceil fix floor round sgn sign trunc"),
+    Row(FOLLOWS, own, same, "__abs__ __neg__ __pos__", METHOD),
+    Row(FOLLOWS, own, dtypes.unknown, "frexp", parts="mantissa ~exponent"),
+    Row(FOLLOWS, own, floating, "sigmoid", means=PROBABILITIES),
+    Row(FOLLOWS, own, floating, "log_softmax", EVERYWHERE, means=LOGARITHMS),
+    Row(FOLLOWS, own, floating, "softmax", EVERYWHERE, means=PROBABILITIES),
+    # -- of several tensors ----------------------------------------------------------------------------------------------------
+    Row(FOLLOWS, broadcast, arithmetic, """
+        add addcmul clamp clamp_max clamp_min clip fmax fmin fmod maximum minimum mul multiply pow remainder sub subtract
+    """),
+    Row(FOLLOWS, broadcast, arithmetic, """
+        __add__ __mod__ __mul__ __pow__ __radd__ __rmod__ __rmul__ __rpow__ __rsub__ __sub__
+    """, METHOD),
+    Row(FOLLOWS, broadcast, floating, """
+        addcdiv arctan2 atan2 copysign div divide hypot ldexp lerp logaddexp logaddexp2 true_divide xlogy
+    """),
+    Row(FOLLOWS, broadcast, floating, "__rtruediv__ __truediv__", METHOD),
+    Row(FOLLOWS, broadcast, dtypes.unknown, "float_power nextafter"),
+    Row(FOLLOWS, broadcast, arithmetic, "rsub", FUNCTION),
+    Row(FOLLOWS, broadcast, dtypes.unknown, "complex polar", FUNCTION),
+    Row(CUTS, broadcast, boolean, """
+        eq ge greater greater_equal gt isclose le less less_equal logical_and logical_or logical_xor lt ne not_equal
+    """),
+    Row(CUTS, broadcast, boolean, "__eq__ __ge__ __gt__ __le__ __lt__ __ne__", METHOD),
+    Row(CUTS, broadcast, dtypes.unknown, """
+        bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor gcd lcm
+    """),
+    Row(CUTS, broadcast, dtypes.unknown, """
+        __and__ __lshift__ __or__ __rand__ __ror__ __rshift__ __rxor__ __xor__
+    """, METHOD),
+    Row(FLAT, broadcast, same, "floor_divide heaviside"),
+    Row(FLAT, broadcast, same, "__floordiv__ __rfloordiv__", METHOD),
+    Row(FOLLOWS, broadcast, dtypes.unknown, "igamma igammac"),
+    Row(CUTS, own, boolean, "isfinite isinf isnan isneginf isposinf isreal logical_not signbit"),
+    Row(CUTS, own, boolean, "isin", FUNCTION),
+    Row(CUTS, own, same, "bitwise_not"),
+    Row(CUTS, own, same, "__invert__", METHOD),
+    Row(CUTS, own, dtypes.unknown, "bucketize", FUNCTION),
+    Row(CUTS, unknown, dtypes.unknown, "bincount histc searchsorted"),
+    # -- over dimensions -------------------------------------------------------------------------------------------------------
+    Row(FOLLOWS, reduced, same, "amax amin"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "histogram", parts="hist bin_edges"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "binomial frobenius_norm norm_except_dim nuclear_norm", FUNCTION),
+    Row(FOLLOWS, reduced, summed, "nansum prod sum"),
+    Row(FOLLOWS, reduced, floating, "logsumexp mean nanmean"),
+    Row(FOLLOWS, reduced_by_name, floating, "norm std var"),
+    Row(FOLLOWS, unknown, floating, "nanquantile quantile"),
+    Row(FOLLOWS, reduced_by_name, floating, "std_mean", FUNCTION, parts="std mean"),
+    Row(FOLLOWS, reduced_by_name, floating, "var_mean", FUNCTION, parts="var mean"),
+    Row(FOLLOWS, reduced_by_name, same, "aminmax", parts="min max"),
+    Row(CUTS, reduced, boolean, "all any"),
+    Row(CUTS, reduced, int64, "argmax argmin count_nonzero"),
+    Row(CUTS, own, int64, "argsort"),
+    Row(FOLLOWS, own, same, "cummax cummin sort", parts="values #indices"),
+    Row(FOLLOWS, shapes.one_less, same, "kthvalue mode", parts="values #indices"),
+    Row(FOLLOWS, shapes.top, same, "topk", parts="values #indices"),
+    Row(FOLLOWS, unknown, floating, "corrcoef cov cumulative_trapezoid trapezoid trapz"),
+    Row(FOLLOWS, unknown, same, "diff"),
+    Row(FOLLOWS, own, floating, "gradient", FUNCTION, parts="*"),
+    # -- products --------------------------------------------------------------------------------------------------------------
+    Row(FOLLOWS, shapes.product, dtypes.unknown, "bmm matmul mm mv"),
+    Row(FOLLOWS, shapes.product, dtypes.unknown, "__matmul__ __rmatmul__", METHOD),
+    Row(FOLLOWS, shapes.scalar, dtypes.unknown, "dist dot trace vdot"),
+    Row(FOLLOWS, shapes.outer, dtypes.unknown, "ger outer"),
+    Row(FOLLOWS, broadcast, same, "cross"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "addbmm addmm addmv addr baddbmm inner kron smm"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "block_diag cartesian_prod cdist chain_matmul combinations dsmm einsum spmm tensordot", FUNCTION),
+    # -- of matrices -----------------------------------------------------------------------------------------------------------
+    Row(FOLLOWS, unknown, dtypes.unknown, """
+        cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_power orgqr ormqr pinverse
+    """),
+    Row(FOLLOWS, unknown, dtypes.unknown, "lu", parts="LU ~pivots"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "qr", parts="Q R"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "slogdet", parts="sign logabsdet"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "geqrf", parts="a tau"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "lobpcg", FUNCTION, parts="eigenvalues eigenvectors"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "lu_unpack", FUNCTION, parts="~P L U"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "svd", parts="U S V"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "triangular_solve", parts="solution cloned_coefficient"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "pca_lowrank svd_lowrank", FUNCTION, parts="U S V"),
+    # -- views, and the same numbers in another shape --------------------------------------------------------------------------
+    Row(FOLLOWS, shapes.expanded, first, "broadcast_to expand"),
+    Row(FOLLOWS, shapes.flattened, first, "flatten ravel"),
+    Row(FOLLOWS, shapes.permuted, first, "permute"),
+    Row(FOLLOWS, shapes.repeated, first, "repeat"),
+    Row(FOLLOWS, shapes.swapped, first, "swapaxes swapdims transpose"),
+    Row(FOLLOWS, shapes.turned, first, "t"),
+    Row(FOLLOWS, shapes.unfolded_dim, first, "unflatten"),
+    Row(FOLLOWS, shapes.viewed, first, "reshape"),
+    Row(FOLLOWS, shapes.viewed, dtypes.unknown, "view", METHOD),
+    Row(FOLLOWS, shapes.with_one, first, "unsqueeze"),
+    Row(FOLLOWS, shapes.without_dim, first, "select"),
+    Row(FOLLOWS, shapes.without_one, first, "squeeze"),
+    Row(FOLLOWS, shapes.like_second, first, "expand_as reshape_as view_as", METHOD),
+    Row(FOLLOWS, unknown, first, """
+        adjoint as_strided diag diag_embed diagflat diagonal moveaxis movedim repeat_interleave rot90 sum_to_size tile unfold
+    """),
+    Row(FOLLOWS, unknown, dtypes.unknown, "imag real view_as_complex view_as_real", FUNCTION),
+    Row(FOLLOWS, unknown, first, "atleast_1d atleast_2d atleast_3d constant_pad_nd", FUNCTION),
+    Row(FOLLOWS, unknown, same, "broadcast_tensors meshgrid", FUNCTION, parts="*"),
+    Row(FOLLOWS, unknown, first, """
+        alias_copy as_strided_copy diagonal_copy expand_copy permute_copy select_copy slice_copy squeeze_copy t_copy transpose_copy unfold_copy
+        unsqueeze_copy view_copy
+    """, FUNCTION),
+    Row(FOLLOWS, unknown, first, "split_copy split_with_sizes_copy unbind_copy", FUNCTION, parts="*"),
+    Row(FOLLOWS, unknown, first, "narrow_copy"),
+    # -- parts of tensors, and tensors put together ----------------------------------------------------------------------------
+    Row(FOLLOWS, shapes.chosen, first, "index_select narrow"),
+    Row(FOLLOWS, shapes.flat_list, first, "masked_select"),
+    Row(FOLLOWS, shapes.joined, same, "cat concat concatenate", FUNCTION),
+    Row(FOLLOWS, shapes.like_index, first, "gather"),
+    Row(FOLLOWS, shapes.stacked, same, "stack", FUNCTION),
+    Row(FOLLOWS, unknown, first, "take take_along_dim"),
+    Row(FOLLOWS, unknown, same, "column_stack dstack hstack row_stack vstack", FUNCTION),
+    Row(FOLLOWS, unknown, first, "dsplit hsplit tensor_split vsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes", parts="*"),
+    Row(FOLLOWS, broadcast, first, "masked_fill"),
+    Row(FOLLOWS, own, first, """
+        as_strided_scatter diagonal_scatter index_add index_copy index_fill index_put index_reduce masked_scatter put scatter scatter_add
+        scatter_reduce select_scatter slice_scatter
+    """),
+    Row(FOLLOWS, own, first, "detach_copy fill", FUNCTION),
+    Row(CUTS, unknown, int64, "argwhere multinomial nonzero_static"),
+    Row(CUTS, unknown, dtypes.unknown, "unravel_index", FUNCTION, parts="*"),
+    # -- signals, and sparse tensors -------------------------------------------------------------------------------------------
+    Row(FOLLOWS, unknown, dtypes.unknown, "istft stft"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "coalesce sparse_mask to_dense to_padded_tensor to_sparse to_sparse_coo to_sparse_csr values", METHOD),
+    Row(CUTS, unknown, int64, "col_indices crow_indices indices", METHOD),
+    Row(FOLLOWS, unknown, dtypes.unknown, "addmm log_softmax mm sampled_addmm softmax sum", ("torch.sparse.",)),
+    # -- random ----------------------------------------------------------------------------------------------------------------
+    Row(FLAT, own, same, "poisson", FUNCTION),
+))  # fmt: skip
 
 
-def _operand(made: Call, index: int = 0) -> Tensor | None:
-    value = made.args[index] if index < len(made.args) else made.kwargs.get("input", made.kwargs.get("self"))
-    return (
-        value if isinstance(value, Tensor) else next(tensors_in([value]), None) if value is not None else None
+def extreme(made: Call) -> Value:
+    """`max`, `min` and `median`: a number, values with their indices, or the greater of two tensors."""
+    other = made.given(1, "other")
+    if "dim" in made.kwargs or (other is not None and not isinstance(other, Tensor)):
+        return _along.run(made)
+    return (_all_of if other is None else _of_two).run(made)
+
+
+_all_of = Row(FOLLOWS, shapes.scalar, same, "")
+_along = Row(FOLLOWS, shapes.one_less, same, "", parts="values #indices")
+_of_two = Row(FOLLOWS, broadcast, same, "")
+register("max median min nanmedian", extreme)
+
+
+def where(made: Call) -> Value:
+    """`where(condition, a, b)` leads to both; of a condition alone it gives the indices."""
+    if len(made.args) + len(made.kwargs) == 1 and not made.loose:
+        return tuple_of((), as_indices(made, computed(made.machine, (), made.place, shape=(None,))))
+    result = computed(made.machine, made.values(), made.place, shape=broadcast(made))
+    chosen = [one for one in made.values() if not (isinstance(one, Tensor) and one.facts.dtype == "bool")]
+    found = {one.facts.dtype if isinstance(one, Tensor) else None for one in chosen}
+    return Tensor(replace(result.facts, dtype=found.pop() if len(found) == 1 else None), made.place)
+
+
+register("where", where)
+
+
+def nonzero(made: Call) -> Value:
+    """The indices of what is not zero, in one tensor or in one for each dimension."""
+    asked = made.constant(1, "as_tuple", False)
+    found = cut(
+        computed(made.machine, made.args[:1], made.place), "in steps", made.place, dtype="int64", shape=None
     )
+    result = Tensor(replace(found.facts, scale=("indices", None)), made.place)
+    return result if asked is False else tuple_of((), result) if asked is True else Unknown("indices")
 
 
-def _named(names: str, effect: Any) -> None:
-    """The effect of methods of tensors, and of the functions of `torch` with the same names."""
-    for name in names.split():
-        TENSOR.fields[name] = Native(f"torch.Tensor.{name}", effect)
-        if not name.startswith("__") and name not in ("data",):
-            stub(f"torch.{name}", f"torch.nn.functional.{name}")(effect)
+register("nonzero", nonzero)
 
 
-def any_operation(made: Call) -> Value:
-    """An operation of which nothing more is known: autograd goes through it."""
-    if not any(True for _ in tensors_in(made.values())) and not any(
-        isinstance(one, Unknown) and one.type is None for one in made.values()
+def unique(made: Call) -> Value:
+    """The different numbers; with their places and counts if that is asked for."""
+    values = _different.run(Call(made.machine, made.node, made.args[:1]))
+    asked = [name for name in ("return_inverse", "return_counts") if name in made.kwargs]
+    if made.loose or len(made.args) > 2:
+        return Unknown("different numbers")
+    counts = [as_indices(made, computed(made.machine, (), made.place)) for _ in asked]
+    return tuple_of([values, *counts]) if counts else values
+
+
+_different = Row(FLAT, unknown, same, "")
+register("unique unique_consecutive", unique)
+
+
+def parts(made: Call) -> Value:
+    """`split`, `chunk`, `unbind` and iteration: the tensors along a dimension."""
+    count = made.constant(1, "chunks") if made.name == "chunk" else None
+    part = computed(made.machine, made.args[:1], made.place, dtype=first(made))
+    if (
+        made.name == "split"
+        and (sizes := made.given(1, "split_size_or_sections")) is not None
+        and hasattr(sizes, "items")
     ):
-        return computed(made.machine, (), made.place)
-    result = computed(made.machine, made.values(), made.place)
-    name = made.name
-    if name in SCALES:
-        dim = made.constant(1, "dim", None)
-        first = _operand(made)
-        return Tensor(
-            replace(
-                result.facts,
-                scale=(SCALES[name], dim),
-                shape=first.facts.shape if first is not None else None,
-            ),
-            result.made,
+        count = len(sizes.items) if sizes.rest is None else None  # type: ignore[attr-defined]
+    if made.name in ("unbind", "__iter__") and (shape := own(made)):
+        dim = made.constant(1, "dim", 0)
+        if dim == 0:
+            count = shape[0]
+            part = Tensor(replace(part.facts, shape=shape[1:]), made.place)
+    if isinstance(count, int) and 0 < count <= MOST_PARTS:
+        return tuple_of([Tensor(part.facts, made.place) for _ in range(count)])
+    return tuple_of((), part)
+
+
+MOST_PARTS = 8
+"""Of more parts of a tensor, one stands for all."""
+register("chunk split unbind", parts)
+register("__iter__", parts, METHOD)
+
+
+# -- the same tensor in another dtype or on another device -------------------------------------------
+
+
+def moved(made: Call) -> Value:
+    """The same numbers elsewhere: shape and meaning stay, and the dtype if no other is asked for."""
+    return converted(made, dtype_asked(made))
+
+
+def dtype_asked(made: Call) -> str | None:
+    """The dtype that `to` and `type` are asked for, or that of the tensor."""
+    own_tensor = operand(made)
+    before = None if own_tensor is None else own_tensor.facts.dtype
+    for name, value in [*((None, one) for one in made.args[1:]), *made.kwargs.items()]:
+        if isinstance(value, Tensor):
+            return value.facts.dtype
+        if (asked := dtypes.named(value)) is not None:
+            return asked
+        elsewhere = isinstance(value, Known) or (
+            isinstance(value, Object) and value.cls.name == "torch.device"
         )
-    if name in REDUCTIONS and len(made.args) == 1 and "dim" not in made.kwargs:
-        return Tensor(replace(result.facts, shape=()), result.made)
-    return result
+        if name not in ("device", "non_blocking", "copy", "memory_format") and not elsewhere:
+            before = None
+    return None if made.loose else before
+
+
+def converted(made: Call, dtype: str | None) -> Value:
+    """A tensor in a dtype. Whole numbers and booleans have no graph."""
+    tensor = operand(made)
+    if tensor is None:
+        return Unknown(getattr(made.args[0], "why", "a tensor") if made.args else "a tensor")
+    facts = computed(made.machine, [tensor], made.place).facts
+    kept = {"shape": tensor.facts.shape, "dtype": dtype}
+    result = Tensor(replace(facts, scale=tensor.facts.scale, **kept), made.place)  # type: ignore[arg-type]
+    return result if has_gradient(dtype) is not False else cut(
+        result, "in steps", made.place, scale=("booleans" if dtype == "bool" else "indices", None), **kept
+    )  # fmt: skip
+
+
+register("contiguous cpu cuda pin_memory to xpu", moved, METHOD)
+register("clone", moved)
+
+
+def typed(made: Call) -> Value:
+    """`type`: in another dtype, or the name of its own."""
+    return moved(made) if len(made.args) + len(made.kwargs) > 1 else Unknown("the name of a type", "str")
+
+
+register("type type_as", typed, METHOD)
+
+for _name in (
+    "bfloat16",
+    "bool",
+    "byte",
+    "cdouble",
+    "cfloat",
+    "char",
+    "double",
+    "float",
+    "half",
+    "int",
+    "long",
+    "short",
+):
+    _dtype = dtypes.NAMES.get(_name) or {"byte": "uint8", "char": "int8"}.get(_name, _name)
+    register(_name, lambda made, dtype=_dtype: converted(made, dtype), METHOD)  # type: ignore[misc]
 
 
 def detached(made: Call) -> Value:
     """The same numbers without a graph."""
-    own = _operand(made)
-    return Unknown("a detached value") if own is None else cut(own, "detached", made.place)
+    tensor = operand(made)
+    return Unknown("a detached value") if tensor is None else cut(tensor, "detached", made.place)
+
+
+register("detach detach_", detached)
+
+
+# -- numbers -----------------------------------------------------------------------------------------
 
 
 def read(made: Call) -> Value:
     """Numbers that leave the tensor."""
-    own = _operand(made)
-    if own is not None:
-        made.emit("read", own)
-    name = made.name
-    return Unknown(
-        "numbers of a tensor", "float" if name in ("item", "float") else "int" if name == "int" else "numbers"
-    )
+    tensor = operand(made)
+    if tensor is not None:
+        made.emit("read", tensor)
+    dtype = None if tensor is None else tensor.facts.dtype
+    whole = made.name == "__int__" or (dtype is not None and dtype.startswith(("int", "uint")))
+    kind = "bool" if dtype == "bool" else "int" if whole else "float"
+    return Unknown("numbers of a tensor", kind)
 
 
-def in_steps(made: Call) -> Value:
-    """Numbers in steps: indices, booleans, whole numbers, which have no gradient."""
-    every = computed(made.machine, made.values(), made.place)
-    return cut(every, "in steps", made.place, scale=("indices", None), shape=None)
+register("__float__ __int__ item", read, METHOD)
 
 
-def pair(made: Call) -> Value:
-    """Values with their indices; one tensor where no dimension is given, or two tensors are compared."""
-    own = computed(made.machine, made.values(), made.place)
-    name = made.name
-    other = made.given(1, "other")
-    if (
-        name in ("max", "min", "median")
-        and (other is None or isinstance(other, Tensor))
-        and "dim" not in made.kwargs
-    ):
-        return Tensor(replace(own.facts, shape=() if other is None else None), own.made)
-    return Object(
-        PAIR,
-        made.place,
-        {"values": own, "indices": cut(own, "in steps", made.place, scale=("indices", None), shape=None)},
-    )
+def exported(made: Call) -> Value:
+    """Numbers as a list or as an array, which have no graph."""
+    tensor = operand(made)
+    if tensor is not None:
+        made.emit("read", tensor)
+    return Unknown("numbers of a tensor", DATA)
 
 
-PAIR = new_class("torch.return_types")
+register("__array__ numpy tolist", exported, METHOD)
 
 
-@method(PAIR, "__iter__")
-def _both(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    return tuple_of(own.fields.values())
+def compared(made: Call) -> Value:
+    """A verdict about all numbers of a tensor, which Python reads."""
+    tensor = operand(made)
+    if tensor is not None:
+        made.emit("read", tensor)
+    return Unknown("a verdict about a tensor", "bool")
 
 
-@method(PAIR, "__getitem__")
-def _one_of_both(made: Call) -> Value:
-    own, key = made.args[0], made.constant(1, "key")
-    assert isinstance(own, Object)
-    parts = list(own.fields.values())
-    return parts[key] if isinstance(key, int) and -2 <= key < 2 else joined(parts)
-
-
-def same(made: Call) -> Value:
-    """The same tensor in another dtype, on another device, or negated: shape and meaning stay."""
-    own = _operand(made)
-    if own is None:
-        return Unknown("a tensor") if not made.args else Unknown(getattr(made.args[0], "why", ""))
-    result = computed(made.machine, [own], made.place)
-    return Tensor(
-        replace(result.facts, shape=own.facts.shape, scale=own.facts.scale, dtype=own.facts.dtype), made.place
-    )
-
-
-def fresh(made: Call) -> Value:
-    """A new tensor, with a gradient if that is asked for."""
-    requires = made.kwargs.get("requires_grad")
-    wants = bool(requires.value) if isinstance(requires, Known) else None if requires is not None else False
-    cuts: tuple[Cut, ...] = ()
-    if made.name in ("tensor", "as_tensor", "new_tensor"):
-        roots = frozenset().union(*(roots_of(one) for one in tensors_in(made.args))) or NOTHING
-        cuts = (Cut("detached", made.place, roots),) if roots else ()
-    return Tensor(Facts(requires=wants, shape=_shape(made), cuts=cuts), made.place)
-
-
-def _shape(made: Call) -> tuple[Any, ...] | None:
-    name = made.name
-    if name.endswith("_like"):
-        own = _operand(made)
-        return own.facts.shape if own is not None else None
-    if name not in ("zeros", "ones", "rand", "randn", "empty", "full", "normal"):
-        return None
-    sizes: list[Value] = list(made.args)
-    if len(sizes) >= 1 and isinstance(sizes[0], Sequence):
-        if sizes[0].rest is not None:
-            return None
-        sizes = list(sizes[0].items)
-    elif name in ("full", "normal"):
-        return None
-    return tuple(
-        one.value if isinstance(one, Known) and isinstance(one.value, int) else None for one in sizes
-    )
-
-
-def in_place(made: Call) -> Value:
-    """The tensor itself changes: it then leads to what is put into it."""
-    own = made.args[0] if made.args else None
-    if not isinstance(own, Tensor):
-        return own if own is not None else NONE
-    name = made.name
-    made.emit("write", own, by=name)
-    recording = made.machine.modes["recording"]
-    if recording is False or own.takes_gradient:
-        return own
-    inputs = list(made.args[1:]) if name in OVERWRITES else list(made.values())
-    new = computed(made.machine, inputs, made.place)
-    facts = replace(new.facts, shape=own.facts.shape, source=own.facts.source)
-    made.machine.state.write(own.fields, FACTS, facts)
-    return own
+register("allclose equal is_nonzero", compared)
 
 
 def number(made: Call) -> Value:
     """A number about the tensor."""
-    own = _operand(made)
+    shape = own(made)
     name = made.name
-    if own is not None and own.facts.shape is not None:
-        shape = own.facts.shape
-        if name in ("dim", "ndimension"):
-            return Known(len(shape))
-        if name == "size":
-            index = made.constant(1, "dim", None)
-            if index is None:
-                return tuple_of(size_of(one) for one in shape)
-            if isinstance(index, int) and -len(shape) <= index < len(shape):
-                return size_of(shape[index])
-    return (
-        tuple_of((), Unknown("a size", "int"))
-        if name == "size" and len(made.args) == 1
-        else Unknown("a number", "int")
-    )
+    if shape is not None and name in ("dim", "ndimension"):
+        return Known(len(shape))
+    if name == "size":
+        index = made.constant(1, "dim", None)
+        if index is None:
+            return tuple_of((), size_of(None)) if shape is None else tuple_of(map(size_of, shape))
+        if shape is not None and isinstance(index, int) and -len(shape) <= index < len(shape):
+            return size_of(shape[index])
+    if name in ("numel", "nelement") and shape is not None and all(isinstance(one, int) for one in shape):
+        return Known(prod(shape))
+    if name.startswith("is_"):
+        return Unknown("a verdict about a tensor", "bool")
+    return Unknown("a number", "int")
 
 
-def size_of(size: Any) -> Value:
+def size_of(size: object) -> Value:
     """A size as a value."""
     return Known(size) if isinstance(size, int) else Unknown("a size", "int")
 
 
+register("""
+    data_ptr dense_dim dim element_size get_device is_coalesced is_contiguous is_distributed is_pinned is_set_to is_shared ndimension nelement
+    numel size sparse_dim storage_offset
+""", number, METHOD)  # fmt: skip
+register(
+    "get_device is_complex is_conj is_floating_point is_inference is_neg is_same_size is_signed numel", number
+)
+
+
+def strides(made: Call) -> Value:
+    """How far the elements lie apart."""
+    return tuple_of((), Unknown("a stride", "int")) if len(made.args) == 1 else Unknown("a stride", "int")
+
+
+register("stride", strides, METHOD)
+
+
 def quiet(made: Call) -> Value:
-    """Nothing that this analysis is about."""
+    """It does nothing to the numbers."""
     return NONE
 
 
-for _names, _effect in (
-    (DETACHED, detached), (READ, read), (STEPS, in_steps), (PAIRS, pair), (SAME, same), (FRESH, fresh), (IN_PLACE, in_place),
-    (NUMBERS, number), (QUIET, quiet),
-):  # fmt: skip
-    _named(_names, _effect)
-for _name in "add sub mul truediv pow matmul mod radd rsub rmul rtruediv rpow rmatmul rmod".split():
-    TENSOR.fields[f"__{_name}__"] = Native(f"torch.Tensor.__{_name}__", any_operation)
+register("record_stream retain_grad", quiet, METHOD)
 
 
-def _function(name: str) -> Value | None:
-    """A function of torch that no row names: an operation, if its name is one of a function."""
-    last = name.rpartition(".")[2]
-    return Native(name, any_operation) if last[:1].islower() and name.count(".") <= 3 else None
+def handle(made: Call) -> Value:
+    """A hook is put on the tensor."""
+    return Unknown("the handle of a hook", "handle")
 
 
-for _prefix in ("torch.nn.functional.", "torch.linalg.", "torch.special.", "torch.fft."):
-    family(_prefix, _function)
-_NOT_OPERATIONS = frozenset("nn optim utils cuda amp autograd distributed distributions jit backends hub onnx compile save load device dtype no_grad inference_mode manual_seed version fx func library overrides testing profiler multiprocessing accelerator mps cpu xpu quantization ao export _C _dynamo finfo iinfo Generator Size set_grad_enabled is_tensor".split())  # fmt: skip
+register("register_hook register_post_accumulate_grad_hook", handle, METHOD)
+register("storage untyped_storage", lambda made: Unknown("the storage of a tensor", "storage"), METHOD)
 
 
-def _of_torch(name: str) -> Value | None:
-    parts = name.split(".")
-    if len(parts) != 2 or parts[1] in _NOT_OPERATIONS or not parts[1][:1].islower():
-        return None
-    if parts[1] in _DTYPES:
-        return None
-    return Native(name, any_operation)
+def itself(made: Call) -> Value:
+    """The tensor as it is."""
+    return made.args[0] if made.args else NONE
 
 
-_DTYPES = frozenset("float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 long short uint8 bool complex64 complex128 strided sparse_coo channels_last contiguous_format preserve_format".split())  # fmt: skip
-family("torch.", _of_torch)
+register("align_to as_subclass names rename share_memory_", itself, METHOD)
+
+
+@stub("torch.broadcast_shapes")
+def _shapes(made: Call) -> Value:
+    return tuple_of((), Unknown("a size", "int"))
+
+
+@stub("torch.is_tensor")
+def _is_tensor(made: Call) -> Value:
+    value = made.argument(0, "obj")
+    return Known(isinstance(value, Tensor)) if not isinstance(value, Unknown) else Unknown("a kind", "bool")

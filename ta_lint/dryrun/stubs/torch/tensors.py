@@ -36,6 +36,8 @@ class Facts(Mergeable):
 
     roots: "frozenset[Tensor]" = NOTHING
     """The leaves that autograd leads to and that take a gradient."""
+    perhaps: "frozenset[Tensor]" = NOTHING
+    """Leaves that it leads to on some paths, or if they take a gradient."""
     open: tuple[str, ...] = ()
     """Why autograd may lead to others as well, which nobody knows; empty if it does not."""
     cuts: tuple[Cut, ...] = ()
@@ -49,8 +51,8 @@ class Facts(Mergeable):
     """What its numbers are: `("probabilities", dim)`, `("logits", None)`, `("log-probabilities", dim)`, `("indices", None)`."""
     source: Any = None
     """What it was read from, such as the loader of its batch."""
-    perhaps: "frozenset[Tensor]" = NOTHING
-    """Those of `roots` that autograd leads to on some paths only."""
+    again: tuple[Any, ...] = ()
+    """The calls that backward makes again, as checkpointing has kept nothing of them."""
 
     def either(self, other: "Facts") -> "Facts":
         """What is known of a tensor that has these facts or others."""
@@ -96,8 +98,10 @@ FACTS = ("facts of a tensor",)
 
 def joined_facts(one: Facts, other: Facts) -> Facts:
     """What is known of a tensor that is one of two."""
+    roots = one.roots & other.roots
     return Facts(
-        one.roots | other.roots,
+        roots,
+        (one.roots | other.roots | one.perhaps | other.perhaps) - roots,
         _few(one.open, other.open),
         tuple(dict.fromkeys((*one.cuts, *other.cuts)))[:MOST_CUTS],
         one.requires if one.requires == other.requires else None,
@@ -106,7 +110,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
         one.dtype if one.dtype == other.dtype else None,
         one.scale if one.scale == other.scale else None,
         one.source if one.source is other.source else None,
-        one.perhaps | other.perhaps | (one.roots ^ other.roots),
+        _few(one.again, other.again),
     )
 
 
@@ -130,71 +134,73 @@ def roots_of(tensor: Tensor) -> "frozenset[Tensor]":
     return tensor.facts.roots | {tensor} if tensor.takes_gradient else tensor.facts.roots
 
 
-def certain_roots(tensor: Tensor) -> "frozenset[Tensor]":
-    """Those of them that a gradient goes to on every path."""
-    return roots_of(tensor) - tensor.facts.perhaps
+def perhaps_of(tensor: Tensor) -> "frozenset[Tensor]":
+    """The leaves that it goes to perhaps: itself, if it may be frozen."""
+    facts = tensor.facts
+    return facts.perhaps | {tensor} if facts.leaf and facts.requires is None else facts.perhaps
 
 
-def _led_to(value: Value) -> "tuple[frozenset[Tensor], frozenset[Tensor]]":
-    """The leaves that autograd leads to from a value, and those of them that it leads to whatever the value is."""
-    if isinstance(value, Tensor):
-        return roots_of(value), certain_roots(value)
-    if isinstance(value, Choice):
-        several = [_led_to(one) for one in value.options]
-        return frozenset().union(*(every for every, _ in several)), frozenset.intersection(
-            *(one for _, one in several)
-        )
-    if isinstance(value, Sequence | Table):
-        inside = value.every if isinstance(value, Sequence) else value.fields.values()
-        several = [_led_to(one) for one in inside]
-        return frozenset().union(*(every for every, _ in several)), frozenset().union(
-            *(one for _, one in several)
-        )
-    return NOTHING, NOTHING
+Reach = tuple["frozenset[Tensor]", "frozenset[Tensor]"]
+"""The leaves that a gradient goes to, and those that it goes to perhaps."""
+
+
+def reach_of(values: Iterable[Value]) -> Reach:
+    """Where a gradient of all these values goes; of a choice, it goes to one of them."""
+    roots, perhaps = set[Tensor](), set[Tensor]()
+    for value in values:
+        if isinstance(value, Tensor):
+            roots |= roots_of(value)
+            perhaps |= perhaps_of(value)
+        elif isinstance(value, Choice):
+            several = [reach_of((one,)) for one in value.options]
+            roots |= frozenset.intersection(*(one for one, _ in several))
+            perhaps |= frozenset().union(*(one | other for one, other in several))
+        elif isinstance(value, Sequence | Table):
+            inner = value.every if isinstance(value, Sequence) else value.fields.values()
+            of_roots, of_perhaps = reach_of(inner)
+            roots |= of_roots
+            perhaps |= of_perhaps
+    return frozenset(roots), frozenset(perhaps - roots)
 
 
 def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: Any) -> Tensor:
     """A tensor that is computed from these values, so that autograd leads to what it led to from them."""
     values = list(inputs)
     found = list(tensors_in(values))
-    led = [_led_to(value) for value in values]
-    roots: frozenset[Tensor] = frozenset().union(*(every for every, _ in led))
-    certain: frozenset[Tensor] = frozenset().union(*(one for _, one in led))
-    why = _few(*(one.facts.open for one in found), *map(_why_open, found), *map(_why_unknown, values))
+    roots, perhaps = reach_of(values)
+    why = _few(*(one.facts.open for one in found), *map(_why_unknown, values))
     cuts = tuple(dict.fromkeys(cut for one in found for cut in one.facts.cuts))[:MOST_CUTS]
+    again = _few(*(one.facts.again for one in found))
     recording = machine.modes["recording"]
     if recording is not True:
         if roots:
             cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]
-        certain = NOTHING
-        if recording is False:
-            roots, why = NOTHING, ()
+        roots, perhaps = NOTHING, NOTHING if recording is False else roots | perhaps
+        why, again = ((), ()) if recording is False else (why, again)
     sources = {id(one.facts.source): one.facts.source for one in found if one.facts.source is not None}
     source = next(iter(sources.values())) if len(sources) == 1 else None
-    requires = True if certain else None if roots or why else False
-    return Tensor(
-        replace(
-            Facts(roots, why, cuts, requires, not roots and not why, source=source, perhaps=roots - certain),
-            **known,
-        ),
-        place,
-    )
+    requires = True if roots else None if why or perhaps else False
+    leaf = not roots and not perhaps and not why
+    facts = Facts(roots, perhaps, why, cuts, requires, leaf, source=source, again=again)
+    return Tensor(replace(facts, **known), place)
 
 
-def _few(*reasons: tuple[str, ...]) -> tuple[str, ...]:
+def in_outline(machine: Machine) -> bool:
+    """Whether a program of `stubs/programs` runs: what it computes stands for what happens to the graph, and for nothing else."""
+    return bool(machine.frames) and machine.frames[-1].site is not None
+
+
+def _few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
-
-
-def _why_open(tensor: Tensor) -> tuple[str, ...]:
-    return ("a leaf that may be frozen",) if tensor.facts.leaf and tensor.facts.requires is None else ()
 
 
 def _why_unknown(value: Value) -> tuple[str, ...]:
     """Why a value may be a tensor of which nothing is known; empty if it is none."""
     if isinstance(value, Unknown) and value.type is None:
         return (value.why or "a value that is not known",)
-    if isinstance(value, Sequence) and value.rest is not None:
-        return _why_unknown(value.rest)
+    if isinstance(value, Sequence | Table):
+        inner = value.every if isinstance(value, Sequence) else value.fields.values()
+        return _few(*map(_why_unknown, inner))
     if isinstance(value, Choice):
         return _few(*map(_why_unknown, value.options))
     return ()
@@ -205,5 +211,19 @@ def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
     facts = tensor.facts
     roots = roots_of(tensor)
     cuts = (*facts.cuts, Cut(how, place, roots))[:MOST_CUTS] if roots else facts.cuts
-    return Tensor(Facts(NOTHING, (), cuts, False, True, facts.shape, facts.dtype, facts.scale, facts.source) if not known else
-                  replace(Facts(NOTHING, (), cuts, False, True, facts.shape, facts.dtype, facts.scale, facts.source), **known), place)  # fmt: skip
+    without = replace(
+        facts, roots=NOTHING, perhaps=NOTHING, open=(), cuts=cuts, requires=False, leaf=True, again=()
+    )
+    return Tensor(replace(without, **known), place)
+
+
+def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
+    """The result of a call that backward makes again."""
+    if isinstance(value, Tensor) and not value.facts.leaf:
+        return Tensor(replace(value.facts, again=_few(value.facts.again, again)), value.made, value.cls)
+    if isinstance(value, Sequence):
+        rest = None if value.rest is None else kept_nothing_of(value.rest, again)
+        return Sequence(
+            value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made
+        )
+    return value

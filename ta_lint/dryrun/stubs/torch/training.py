@@ -4,29 +4,27 @@ from dataclasses import dataclass
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.calling import call, perhaps
 from ta_lint.dryrun.machine.library import (
     DICT,
     FUNCTION,
     OBJECT,
     define,
     family,
-    find,
     list_of,
     method,
     new_class,
     stub,
 )
+from ta_lint.dryrun.machine.machine import Raised
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, computed, kept_nothing_of
 from ta_lint.dryrun.values import (
-    FALSE,
+    DATA,
     NONE,
-    TRUE,
     Class,
     External,
     Function,
-    Known,
     Object,
     Sequence,
     Table,
@@ -90,6 +88,10 @@ def _optimizer(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
     items, rest = iteration.collected(made.machine, made.argument(1, "params"), made.node)
+    if isinstance(
+        step := own.cls.fields.get("step"), Function
+    ):  # of a class of the program: torch wraps it here
+        step.after = lambda done: done.emit("step", done.args[0])
     options_ = dict(made.kwargs)
     options_.pop("params", None)
     if len(made.args) > 2:
@@ -133,10 +135,14 @@ def _add_group(made: Call) -> Value:
 def _step(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
+    if len(made.args) > 2:
+        raise Raised
     closure = made.given(1, "closure")
     result: Value = NONE
     if closure is not None and closure != NONE:
         result = call(made.machine, closure, [], {}, made.node)
+        if own.cls.name.endswith(".LBFGS"):  # it searches along a line, unless there is no gradient
+            perhaps(made.machine, closure, made.node)
     made.emit("step", own)
     return result
 
@@ -219,7 +225,7 @@ def _scaler_says(made: Call) -> Value:
     return Unknown("the scale", "float")
 
 
-@stub("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grads_with_norm_")  # fmt: skip
+@stub("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grads_with_norm_")  # fmt: skip
 def _clip(made: Call) -> Value:
     given = made.argument(0, "parameters")
     items, rest = (
@@ -229,135 +235,61 @@ def _clip(made: Call) -> Value:
     return Tensor()
 
 
-# -- autograd's modes --------------------------------------------------------------------------------
-
-MODE = Class("a mode of autograd", (OBJECT,))
-
-
-def _recording(name: str, wants: bool | None) -> Class:
-    """A context manager and decorator under which autograd records, or not."""
-    cls = new_class(
-        *(f"torch.{prefix}{name}" for prefix in ("", "autograd.", "autograd.grad_mode.")), bases=(MODE,)
-    )
-
-    def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
-        asked = made.given(1, "mode")
-        if wants is None or name == "inference_mode":
-            asked = TRUE if asked is None else asked
-            turns = isinstance(asked, Known) and bool(asked.value)
-            on: Value = (
-                Known(turns is (name != "inference_mode"))
-                if isinstance(asked, Known)
-                else Unknown("the mode", "bool")
-            )
-        else:
-            on = TRUE if wants else FALSE
-        own.fields["wants"] = on
-        if name == "set_grad_enabled":
-            own.fields["before"] = Known(made.machine.modes["recording"])
-            _set(made, on)
-        return NONE
-
-    method(cls, "__init__")(init)
-    return cls
-
-
-def _set(made: Call, wants: Value) -> None:
-    made.machine.state.write(
-        made.machine.modes, "recording", wants.value if isinstance(wants, Known) else None
-    )
-
-
-for _name, _wants in (
-    ("no_grad", False),
-    ("enable_grad", True),
-    ("inference_mode", False),
-    ("set_grad_enabled", None),
-):
-    _recording(_name, _wants)
-
-
-@method(MODE, "__enter__")
-def _enter(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    if "before" not in own.fields or own.cls.name != "torch.set_grad_enabled":
-        own.fields["before"] = Known(made.machine.modes["recording"])
-    _set(made, own.fields["wants"])
-    return own
-
-
-@method(MODE, "__exit__")
-def _exit(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    _set(made, own.fields.get("before", TRUE))
-    return NONE
-
-
-@method(MODE, "__call__")
-def _decorate(made: Call) -> Value:
-    """`@torch.no_grad()` above a function."""
-    own, function = made.args[0], made.args[1] if len(made.args) > 1 else NONE
-    if isinstance(function, Function) and isinstance(own, Object):
-        function.within = (own, *function.within)
-    return function
-
-
-for _name in ("no_grad", "inference_mode", "enable_grad"):
-    _mode = find(f"torch.{_name}")
-    assert isinstance(_mode, Class)
-
-    def _new(made: Call, cls: Class = _mode) -> Value:
-        """`@torch.no_grad` without a call decorates as well."""
-        function = made.args[1] if len(made.args) > 1 else None
-        own = Object(cls, made.place)
-        if isinstance(function, Function):
-            own.fields["wants"] = Known(cls.name.endswith("enable_grad"))
-            function.within = (own, *function.within)
-            return function
-        return own
-
-    method(_mode, "__new__")(_new)
-
-
-@stub("torch.is_grad_enabled")
-def _is_recording(made: Call) -> Value:
-    on = made.machine.modes["recording"]
-    return Unknown("the mode", "bool") if on is None else Known(on)
-
-
-AUTOCAST = new_class(
-    "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"
-)
-
-
-@method(AUTOCAST, "__init__", "__enter__", "__exit__")
-def _autocast(made: Call) -> Value:
-    return made.args[0] if made.name == "__enter__" else NONE
-
-
-@method(AUTOCAST, "__call__")
-def _under_autocast(made: Call) -> Value:
-    return made.args[1] if len(made.args) > 1 else NONE
-
-
 # -- wrappers ----------------------------------------------------------------------------------------
 
 
-@stub("torch.compile", "torch.jit.script", "torch.jit.trace", "torch.quantization.prepare_qat")
+@stub(
+    "torch.compile",
+    "torch.jit.script",
+    "torch.jit.trace",
+    "torch.quantization.prepare_qat",
+    "torch.ao.quantization.prepare_qat",
+)
 def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
 
 
-WRAPPER = new_class(
-    "torch.nn.parallel.DistributedDataParallel",
-    "torch.nn.DataParallel",
-    "torch.nn.parallel.DataParallel",
-    bases=(MODULE,),
-)
+_PARTS = {
+    "torch.nn.utils.weight_norm": "weight_g weight_v", "torch.nn.utils.spectral_norm": "weight_orig",
+    "torch.nn.utils.parametrizations.weight_norm": "parametrizations.weight.original0 parametrizations.weight.original1",
+    "torch.nn.utils.parametrizations.spectral_norm": "parametrizations.weight.original",
+    "torch.nn.utils.parametrizations.orthogonal": "parametrizations.weight.original",
+    "torch.nn.utils.parametrize.register_parametrization": "parametrizations.weight.original",
+}  # fmt: skip
+"""The functions that compute the weight of a layer from other parameters, and the names of these."""
+
+
+@stub(*_PARTS)
+def _parametrised(made: Call) -> Value:
+    """The weight is no parameter any more, and autograd leads from it to those that it is computed from."""
+    name = made.constant(1, "tensor_name" if made.name == "register_parametrization" else "name", "weight")
+    for module in options(made.argument(0, "module")):
+        weight = module.fields.get(name) if isinstance(module, Object) and isinstance(name, str) else None
+        if not isinstance(weight, Tensor) or not isinstance(module, Object):
+            continue
+        inputs: list[Value] = [weight]
+        if weight.cls is PARAMETER:
+            parts = _PARTS[made.function].replace("weight", name).split()
+            if len(parts) > 1:
+                inputs = [Tensor(weight.facts, made.place, PARAMETER) for _ in parts]
+            for part, parameter in zip(parts, inputs, strict=True):
+                made.machine.state.write(module.fields, part, parameter)
+        by = made.given(2, "parametrization")
+        if isinstance(by, Object):
+            made.machine.state.write(module.fields, f"parametrizations.{name}.by", by)
+            result = call(made.machine, by, inputs, {}, made.node)
+        else:
+            result = computed(made.machine, inputs, made.place)
+        made.machine.state.write(module.fields, name, result)
+    return made.args[0] if made.args else NONE
+
+
+WRAPPER = Class("a wrapper of a module", (MODULE,))
+for _names in (
+    ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"),
+    ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel"),
+):
+    new_class(*_names, bases=(WRAPPER,))
 
 
 @method(WRAPPER, "__init__")
@@ -384,12 +316,48 @@ def _save(made: Call) -> Value:
 @stub("torch.load")
 def _load(made: Call) -> Value:
     made.emit("load", None, file=made.argument(0, "f"))
-    return Unknown("what the file holds")
+    return Unknown("what the file holds", DATA)
 
 
-@stub("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+_OF_CHECKPOINTING = frozenset(
+    "use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split()
+)
+
+
+@stub("torch.utils.checkpoint.checkpoint")
 def _checkpoint(made: Call) -> Value:
-    return call(made.machine, made.args[0], made.args[1:], {}, made.node) if made.args else NONE
+    given = {name: value for name, value in made.kwargs.items() if name not in _OF_CHECKPOINTING}
+    return _checkpointed(made, made.argument(0, "function"), made.args[1:], given)
+
+
+@stub("torch.utils.checkpoint.checkpoint_sequential")
+def _checkpoint_in_parts(made: Call) -> Value:
+    """All parts but the last keep nothing, so their layers run again in backward."""
+    layers, segments, value = (
+        made.argument(0, "functions"),
+        made.constant(1, "segments"),
+        made.argument(2, "input"),
+    )
+    items, rest = iteration.collected(made.machine, layers, made.node)
+    parts = [items] if rest is None else [(rest,)]
+    if rest is None and isinstance(segments, int) and 1 < segments <= len(items):
+        size = len(items) // segments
+        parts = [items[at : at + size] for at in range(0, size * (segments - 1), size)] + [
+            items[size * (segments - 1) :]
+        ]
+    for part in parts:
+        for layer in part:
+            if part is parts[-1]:
+                value = call(made.machine, layer, [value], {}, made.node)
+            else:
+                value = _checkpointed(made, layer, [value], {})
+    return value
+
+
+def _checkpointed(made: Call, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    result = call(made.machine, function, args, kwargs, made.node, loose=made.loose)
+    again = ((function, tuple(args), tuple(kwargs.items())),)
+    return kept_nothing_of(result, again)
 
 
 @stub("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
@@ -404,6 +372,34 @@ def _functional_call(made: Call) -> Value:
     )
 
 
-for _name in ("zeros_", "ones_", "normal_", "uniform_", "constant_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_", "orthogonal_", "trunc_normal_", "eye_", "dirac_", "sparse_"):  # fmt: skip
-    stub(f"torch.nn.init.{_name}")(lambda made: made.args[0] if made.args else NONE)
+for _name in "constant dirac eye kaiming_normal kaiming_uniform normal ones orthogonal sparse trunc_normal uniform xavier_normal xavier_uniform zeros".split():
+    stub(f"torch.nn.init.{_name}", f"torch.nn.init.{_name}_")(lambda made: made.argument(0, "tensor"))
+
+
+@method(
+    OPTIMIZER,
+    "register_load_state_dict_post_hook",
+    "register_load_state_dict_pre_hook",
+    "register_state_dict_post_hook",
+)
+@method(OPTIMIZER, "register_state_dict_pre_hook", "register_step_post_hook", "register_step_pre_hook")
+def _hooked(made: Call) -> Value:
+    return Unknown("the handle of a hook", "handle")
+
+
+@method(SCALER, "get_backoff_factor", "get_growth_factor", "get_growth_interval")
+def _factor(made: Call) -> Value:
+    return Unknown("a factor of the scaler", "float")
+
+
+@method(SCALER, "set_backoff_factor", "set_growth_factor", "set_growth_interval")
+def _factor_set(made: Call) -> Value:
+    return NONE
+
+
+@stub("torch.nn.utils.get_total_norm")
+def _norm(made: Call) -> Value:
+    return Tensor()
+
+
 define(External("torch.distributed"), "torch.distributed")

@@ -1,0 +1,234 @@
+"""What surrounds the tensors: devices, generators, processes, functions of autograd, and the functions of lists of tensors."""
+
+from ta_lint.dryrun.machine import iteration, library
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.library import (
+    CLASSMETHOD,
+    attribute_of,
+    family,
+    list_of,
+    method,
+    new_class,
+    stub,
+    tuple_of,
+)
+from ta_lint.dryrun.stubs.python.functions import show
+from ta_lint.dryrun.stubs.torch import dtypes
+from ta_lint.dryrun.stubs.torch.in_place import in_place
+from ta_lint.dryrun.stubs.torch.layers import SYNCHRONISED
+from ta_lint.dryrun.stubs.torch.operations import moved
+from ta_lint.dryrun.stubs.torch.rows import FOLLOWS, FUNCTION, Row, define, register
+from ta_lint.dryrun.stubs.torch.shapes import unknown
+from ta_lint.dryrun.stubs.torch.tensors import TENSOR, Tensor, computed, tensors_in
+from ta_lint.dryrun.values import (
+    DATA,
+    FALSE,
+    NONE,
+    External,
+    Known,
+    Native,
+    Object,
+    Sequence,
+    Unknown,
+    Value,
+)
+
+# -- devices, sizes, random numbers --------------------------------------------------------------------
+
+DEVICE = new_class("torch.device")
+"""Known by its name, so that `x.to(device)` keeps the dtype."""
+
+
+@method(DEVICE, "__init__", "__enter__", "__exit__")
+def _device(made: Call) -> Value:
+    return made.args[0] if made.name == "__enter__" else NONE
+
+
+@attribute_of(DEVICE, "type", "index")
+def _of_device(made: Call) -> Value:
+    return Unknown(f"the {made.name} of a device", "str" if made.name == "type" else DATA)
+
+
+@stub("torch.Size")
+def _size(made: Call) -> Value:
+    items, rest = iteration.collected(made.machine, made.args[0], made.node) if made.args else ((), None)
+    return tuple_of(items, rest)
+
+
+GENERATOR = new_class("torch.Generator", "torch._C.Generator")
+
+
+@method(GENERATOR, "__init__")
+def _generator(made: Call) -> Value:
+    return NONE
+
+
+@method(GENERATOR, "manual_seed")
+def _seeded(made: Call) -> Value:
+    made.emit("seed")
+    return made.args[0]
+
+
+@method(GENERATOR, "get_state", "initial_seed", "seed", "set_state")
+def _of_generator(made: Call) -> Value:
+    return Unknown("the state of a generator", DATA)
+
+
+@stub(
+    "torch._C._get_tracing_state",
+    "torch.compiler.is_compiling",
+    "torch.compiler.is_dynamo_compiling",
+    "torch.jit.is_scripting",
+    "torch.jit.is_tracing",
+    "torch.onnx.is_in_onnx_export",
+)
+def _never(made: Call) -> Value:
+    """Whether the code is only translated: not where it runs."""
+    return FALSE
+
+
+@stub("torch._assert", "torch._check")
+def _assert(made: Call) -> Value:
+    return NONE
+
+
+# -- autograd ------------------------------------------------------------------------------------------
+
+register("Variable", moved, ("torch.autograd.",))
+
+# -- lists of tensors ----------------------------------------------------------------------------------
+
+
+def _foreach(name: str) -> Value:
+    """`torch._foreach_add_` changes each tensor of its first list, `torch._foreach_add` makes new ones."""
+
+    def run(made: Call) -> Value:
+        if not name.endswith("_"):
+            return list_of((), computed(made.machine, made.values(), made.place))
+        for one in tensors_in(made.args[:1]):
+            in_place(Call(made.machine, made.node, [one, *made.args[1:]], made.kwargs, made.loose, name))
+        return NONE
+
+    return Native(name, run)
+
+
+family("torch._foreach_", _foreach)
+
+PADDING = ("torch.nn.utils.rnn.",)
+define((
+    Row(FOLLOWS, unknown, dtypes.unknown, "pad_sequence", PADDING),
+    Row(FOLLOWS, unknown, dtypes.unknown, "unpack_sequence unpad_sequence", PADDING, parts="*"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "pad_packed_sequence", PADDING, parts="sequence ~lengths"),
+    Row(FOLLOWS, unknown, dtypes.unknown, "parameters_to_vector", ("torch.nn.utils.",)),
+    Row(FOLLOWS, unknown, dtypes.unknown, "fused_moving_avg_obs_fake_quant grid_sampler grid_sampler_2d grid_sampler_3d", FUNCTION),
+))  # fmt: skip
+
+
+PACKED = new_class("torch.nn.utils.rnn.PackedSequence", bases=(TENSOR,))
+
+
+@stub("torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pack_sequence")
+def _packed(made: Call) -> Value:
+    return Tensor(computed(made.machine, made.args[:1], made.place).facts, made.place, PACKED)
+
+
+@attribute_of(PACKED, "data")
+def _data_of_packed(made: Call) -> Value:
+    return computed(made.machine, made.args, made.place)
+
+
+@stub("torch.nn.utils.vector_to_parameters")
+def _vector(made: Call) -> Value:
+    for one in iteration.collected(made.machine, made.argument(1, "parameters"), made.node)[0]:
+        if isinstance(one, Tensor):
+            made.emit("write", one, by="data")
+    return NONE
+
+
+@stub("torch.nn.utils.remove_spectral_norm", "torch.nn.utils.remove_weight_norm")
+def _same_module(made: Call) -> Value:
+    return made.argument(0, "module")
+
+
+def _converted(made: Call) -> Value:
+    """`SyncBatchNorm.convert_sync_batchnorm`: the layers get another class, and keep their parameters."""
+    return made.argument(1, "module")
+
+
+SYNCHRONISED.fields["convert_sync_batchnorm"] = Object(
+    CLASSMETHOD, None, {"function": Native("torch.nn.SyncBatchNorm.convert_sync_batchnorm", _converted)}
+)
+
+
+# -- names ---------------------------------------------------------------------------------------------
+
+_INNER = ("torch.amp.", "torch.autograd.", "torch.distributions.", "torch.nn.modules.", "torch.nn.parallel.", "torch.nn.utils.", "torch.optim.", "torch.utils.data.")  # fmt: skip
+"""Packages that show all that their modules define: `torch.optim.adam.Adam` is `torch.optim.Adam`."""
+
+
+def _shown_above(name: str) -> Value | None:
+    """What a name in a module means under the name of its package."""
+    *above, module, last = name.split(".")
+    if module[:1].isupper() or len(above) < 2:
+        return None
+    found = library.find(".".join((*above, last)))
+    return None if isinstance(found, External) else found
+
+
+for _prefix in _INNER:
+    family(_prefix, _shown_above)
+register("FloatTensor", lambda made: computed(made.machine, made.args[1:2], made.place), ("torch.sparse.",))
+
+
+# -- processes -----------------------------------------------------------------------------------------
+
+_DISTRIBUTED = "torch.distributed."
+
+
+def _collective(made: Call) -> Value:
+    """The tensors of the first argument get what other processes have. Autograd does not see it."""
+    for one in tensors_in(made.args[:1] or made.kwargs.values()):
+        made.emit("write", one, by=made.name)
+    return Unknown("the handle of a collective call", "handle")
+
+
+register("""
+    all_gather all_gather_into_tensor all_reduce all_to_all all_to_all_single broadcast gather irecv isend recv reduce reduce_scatter
+    reduce_scatter_tensor scatter send
+""", _collective, (_DISTRIBUTED,))  # fmt: skip
+
+
+def _objects(made: Call) -> Value:
+    """A list gets objects of other processes."""
+    given = made.args[0] if made.args else next(iter(made.kwargs.values()), NONE)
+    if isinstance(given, Sequence):
+        made.machine.state.extend(given, Unknown("an object of another process"))
+    return NONE
+
+
+register(
+    "all_gather_object broadcast_object_list gather_object scatter_object_list", _objects, (_DISTRIBUTED,)
+)
+
+# -- logs ----------------------------------------------------------------------------------------------
+
+WRITER = new_class(
+    "torch.utils.tensorboard.SummaryWriter",
+    "tensorboardX.SummaryWriter",
+    "torch.utils.tensorboard.writer.SummaryWriter",
+)
+
+
+@method(WRITER, "__init__", "__enter__", "__exit__", "close", "flush", "get_logdir")
+def _writer(made: Call) -> Value:
+    return made.args[0] if made.name == "__enter__" else Known(None)
+
+
+@method(
+    WRITER, "add_audio", "add_custom_scalars", "add_embedding", "add_figure", "add_graph", "add_histogram", "add_hparams", "add_image",
+    "add_images", "add_mesh", "add_pr_curve", "add_scalar", "add_scalars", "add_text", "add_video",
+)  # fmt: skip
+def _written(made: Call) -> Value:
+    for value in made.values():
+        show(made, value)
+    return NONE

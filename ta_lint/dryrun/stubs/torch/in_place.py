@@ -1,0 +1,69 @@
+"""Operations that change the tensor itself: it then leads to what is put into it."""
+
+from dataclasses import replace
+
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.stubs.torch.rows import FUNCTION, FUNCTIONAL, METHOD, register
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, MOST_CUTS, Cut, Tensor, computed
+from ta_lint.dryrun.values import NONE, Value
+
+OVERWRITES = frozenset("""
+    bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ set_ uniform_ zero_
+""".split())  # fmt: skip
+"""Nothing is left of the numbers that were there: autograd still leads to where they came from, with gradients of zero."""
+RESHAPES = frozenset("""
+    as_strided_ resize_ resize_as_ set_ sparse_resize_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
+""".split())  # fmt: skip
+"""The tensor has another shape then."""
+
+
+def in_place(made: Call) -> Value:
+    """The tensor itself changes: it then leads to what is put into it."""
+    own = made.args[0] if made.args else made.kwargs.get("input")
+    if not isinstance(own, Tensor):
+        return own if own is not None else NONE
+    name = made.name
+    made.emit("write", own, by=name)
+    recording = made.machine.modes["recording"]
+    if own.takes_gradient:
+        return own
+    shape = None if name in RESHAPES else own.facts.shape
+    if recording is False:
+        if shape != own.facts.shape:
+            made.machine.state.write(own.fields, FACTS, replace(own.facts, shape=shape))
+        return own
+    facts = computed(made.machine, made.values(), made.place).facts
+    if name in OVERWRITES and own.facts.roots:
+        flat = Cut("a gradient of zero", made.place, own.facts.roots)
+        facts = replace(facts, cuts=(*facts.cuts, flat)[:MOST_CUTS])
+    facts = replace(facts, shape=shape, dtype=own.facts.dtype, source=own.facts.source)
+    made.machine.state.write(own.fields, FACTS, facts)
+    return own
+
+
+register("""
+    __iadd__ __iand__ __ifloordiv__ __ilshift__ __imod__ __imul__ __ior__ __ipow__ __irshift__ __isub__ __itruediv__ __ixor__ abs_ absolute_
+    acos_ acosh_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ apply_ arccos_ arccosh_ arcsin_ arcsinh_ arctan2_ arctan_ arctanh_
+    as_strided_ asin_ asinh_ atan2_ atan_ atanh_ baddbmm_ bernoulli_ bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_
+    bitwise_right_shift_ bitwise_xor_ cauchy_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ copy_ copysign_ cos_ cosh_ cumprod_
+    cumsum_ deg2rad_ digamma_ div_ divide_ eq_ erf_ erfc_ erfinv_ exp2_ exp_ expm1_ exponential_ fill_ fill_diagonal_ fix_ float_power_
+    floor_ floor_divide_ fmod_ frac_ gcd_ ge_ geometric_ greater_ greater_equal_ gt_ heaviside_ hypot_ i0_ igamma_ igammac_ index_add_
+    index_copy_ index_fill_ index_put_ index_reduce_ lcm_ ldexp_ le_ lerp_ less_ less_equal_ lgamma_ log10_ log1p_ log2_ log_ log_normal_
+    logical_and_ logical_not_ logical_or_ logical_xor_ logit_ lt_ map2_ map_ masked_fill_ masked_scatter_ mul_ multiply_ mvlgamma_
+    nan_to_num_ ne_ neg_ negative_ nextafter_ normal_ not_equal_ polygamma_ pow_ put_ rad2deg_ random_ reciprocal_ relu_ remainder_ renorm_
+    resize_ resize_as_ round_ rsqrt_ scatter_ scatter_add_ scatter_reduce_ set_ sgn_ sigmoid_ sign_ sin_ sinc_ sinh_ sparse_resize_ sqrt_
+    square_ squeeze_ sub_ subtract_ swapaxes_ swapdims_ t_ tan_ tanh_ transpose_ tril_ triu_ true_divide_ trunc_ uniform_ unsqueeze_ xlogy_
+    zero_
+""", in_place, METHOD)  # fmt: skip
+register("""
+    abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_
+    conj_physical_ cos_ cosh_ deg2rad_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ i0_ index_put_ ldexp_ log10_ log1p_ log2_ log_
+    logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_
+    xlogy_ zero_
+""", in_place, FUNCTION)  # fmt: skip
+register(
+    "celu_ rrelu_ selu_ threshold_ alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout_",
+    in_place,
+    FUNCTION,
+)
+register("celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ threshold_", in_place, FUNCTIONAL)

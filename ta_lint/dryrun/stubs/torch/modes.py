@@ -1,0 +1,133 @@
+"""Autograd's modes: whether it records, and autocast, as context managers and decorators."""
+
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.library import (
+    OBJECT,
+    find,
+    method,
+    new_class,
+    stub,
+)
+from ta_lint.dryrun.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Class,
+    Function,
+    Known,
+    Object,
+    Unknown,
+    Value,
+)
+
+MODE = Class("a mode of autograd", (OBJECT,))
+
+
+def _recording(name: str, wants: bool | None) -> Class:
+    """A context manager and decorator under which autograd records, or not."""
+    cls = new_class(
+        *(f"torch.{prefix}{name}" for prefix in ("", "autograd.", "autograd.grad_mode.")), bases=(MODE,)
+    )
+
+    def init(made: Call) -> Value:
+        own = made.args[0]
+        assert isinstance(own, Object)
+        asked = made.given(1, "mode")
+        if wants is None or name == "inference_mode":
+            asked = TRUE if asked is None else asked
+            turns = isinstance(asked, Known) and bool(asked.value)
+            on: Value = (
+                Known(turns is (name != "inference_mode"))
+                if isinstance(asked, Known)
+                else Unknown("the mode", "bool")
+            )
+        else:
+            on = TRUE if wants else FALSE
+        own.fields["wants"] = on
+        if name == "set_grad_enabled":
+            own.fields["before"] = Known(made.machine.modes["recording"])
+            _set(made, on)
+        return NONE
+
+    method(cls, "__init__")(init)
+    return cls
+
+
+def _set(made: Call, wants: Value) -> None:
+    made.machine.state.write(
+        made.machine.modes, "recording", wants.value if isinstance(wants, Known) else None
+    )
+
+
+for _name, _wants in (
+    ("no_grad", False),
+    ("enable_grad", True),
+    ("inference_mode", False),
+    ("set_grad_enabled", None),
+):
+    _recording(_name, _wants)
+
+
+@method(MODE, "__enter__")
+def _enter(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    if "before" not in own.fields or own.cls.name != "torch.set_grad_enabled":
+        own.fields["before"] = Known(made.machine.modes["recording"])
+    _set(made, own.fields["wants"])
+    return own
+
+
+@method(MODE, "__exit__")
+def _exit(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    _set(made, own.fields.get("before", TRUE))
+    return NONE
+
+
+@method(MODE, "__call__")
+def _decorate(made: Call) -> Value:
+    """`@torch.no_grad()` above a function."""
+    own, function = made.args[0], made.args[1] if len(made.args) > 1 else NONE
+    if isinstance(function, Function) and isinstance(own, Object):
+        function.within = (own, *function.within)
+    return function
+
+
+for _name in ("no_grad", "inference_mode", "enable_grad"):
+    _mode = find(f"torch.{_name}")
+    assert isinstance(_mode, Class)
+
+    def _new(made: Call, cls: Class = _mode) -> Value:
+        """`@torch.no_grad` without a call decorates as well."""
+        function = made.args[1] if len(made.args) > 1 else None
+        own = Object(cls, made.place)
+        if isinstance(function, Function):
+            own.fields["wants"] = Known(cls.name.endswith("enable_grad"))
+            function.within = (own, *function.within)
+            return function
+        return own
+
+    method(_mode, "__new__")(_new)
+
+
+@stub("torch.is_grad_enabled")
+def _is_recording(made: Call) -> Value:
+    on = made.machine.modes["recording"]
+    return Unknown("the mode", "bool") if on is None else Known(on)
+
+
+AUTOCAST = new_class(
+    "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"
+)
+
+
+@method(AUTOCAST, "__init__", "__enter__", "__exit__")
+def _autocast(made: Call) -> Value:
+    return made.args[0] if made.name == "__enter__" else NONE
+
+
+@method(AUTOCAST, "__call__")
+def _under_autocast(made: Call) -> Value:
+    return made.args[1] if len(made.args) > 1 else NONE

@@ -1,0 +1,149 @@
+"""A row of the tables of operations: what a call does to the graph, to shape and dtype, and what it gives."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.library import method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch.dtypes import Dtype
+from ta_lint.dryrun.stubs.torch.shapes import Rule
+from ta_lint.dryrun.stubs.torch.tensors import (
+    MOST_CUTS,
+    TENSOR,
+    Cut,
+    Tensor,
+    computed,
+    cut,
+    in_outline,
+    tensors_in,
+)
+from ta_lint.dryrun.values import Known, Object, Unknown, Value, joined
+
+FOLLOWS = "autograd goes through it"
+FLAT = "autograd goes through it, and every gradient is zero"
+CUTS = "its result has no graph"
+
+TORCH = ("torch.", "torch.Tensor.")
+FUNCTION = ("torch.",)
+METHOD = ("torch.Tensor.",)
+FUNCTIONAL = ("torch.nn.functional.",)
+EVERYWHERE = (*TORCH, *FUNCTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Operations that do the same: `names` with the prefixes of `where`.
+
+    `parts` are the names of what it gives, if that are several tensors: `#` is before indices, `~` before what has no graph and a dtype of
+    its own. `*` are any number of tensors.
+    `means` is what the numbers are, such as probabilities, over the dimension that the second argument says.
+    """
+
+    graph: str
+    shape: Rule
+    dtype: Dtype
+    names: str
+    where: tuple[str, ...] = TORCH
+    parts: str = ""
+    means: str = ""
+
+    def run(self, made: Call) -> Value:
+        """What a call gives."""
+        if self.parts == "*":
+            return tuple_of((), self._tensor(made))
+        if self.parts:
+            fields: dict[Any, Value] = {
+                name.lstrip("#~"): self._part(made, name[0]) for name in self.parts.split()
+            }
+            return Object(PARTS, made.place, fields)
+        return self._tensor(made)
+
+    def _part(self, made: Call, sign: str) -> Tensor:
+        result = self._tensor(made)
+        if sign == "~":
+            return cut(result, "in steps", made.place, shape=None, dtype=None)
+        return as_indices(made, result) if sign == "#" else result
+
+    def _tensor(self, made: Call) -> Tensor:
+        result = computed(made.machine, made.values(), made.place)
+        shape, dtype = (None, None) if in_outline(made.machine) else (self.shape(made), self.dtype(made))
+        if self.graph is CUTS:
+            means = {"bool": "booleans", "int64": "indices"}.get(dtype or "", "")
+            return cut(
+                result,
+                "in steps",
+                made.place,
+                shape=shape,
+                dtype=dtype,
+                scale=(means, None) if means else None,
+            )
+        facts = replace(result.facts, shape=shape, dtype=dtype)
+        if self.graph is FLAT and facts.roots:
+            flat = Cut("a gradient of zero", made.place, facts.roots)
+            facts = replace(facts, cuts=(*facts.cuts, flat)[:MOST_CUTS])
+        if self.means:
+            facts = replace(facts, scale=(self.means, made.constant(1, "dim")))
+        return Tensor(facts, made.place)
+
+
+PARTS = new_class("torch.return_types")
+"""Several results with names, such as `values` and `indices`."""
+
+
+def as_indices(made: Call, tensor: Tensor) -> Tensor:
+    """Indices of the elements of a tensor, in its shape."""
+    return cut(tensor, "in steps", made.place, dtype="int64", scale=("indices", None))
+
+
+def parts_of(value: Value) -> list[Value]:
+    """The results, in order."""
+    assert isinstance(value, Object)
+    return list(value.fields.values())
+
+
+@method(PARTS, "__iter__")
+def _iterated(made: Call) -> Value:
+    return tuple_of(parts_of(made.args[0]))
+
+
+@method(PARTS, "__getitem__")
+def _one(made: Call) -> Value:
+    parts, key = parts_of(made.args[0]), made.constant(1, "key")
+    if isinstance(key, slice):
+        return tuple_of(parts[key])
+    return parts[key] if isinstance(key, int) and -len(parts) <= key < len(parts) else joined(parts)
+
+
+@method(PARTS, "__len__")
+def _count(made: Call) -> Value:
+    return Known(len(parts_of(made.args[0])))
+
+
+def define(rows: Iterable[Row]) -> None:
+    """The names of these rows are known from now on."""
+    for row in rows:
+        register(row.names, row.run, row.where)
+
+
+def register(names: str, effect: Callable[[Call], Value], where: Iterable[str] = TORCH) -> None:
+    """These functions and methods have this effect."""
+    for name in names.split():
+        for prefix in where:
+            if prefix == "torch.Tensor.":
+                method(TENSOR, name)(effect)
+            else:
+                stub(f"{prefix}{name}")(effect)
+
+
+def operand(made: Call, index: int = 0) -> Tensor | None:
+    """The tensor that it is about: the first argument, or the first tensor in it."""
+    value = made.args[index] if index < len(made.args) else made.kwargs.get("input", made.kwargs.get("self"))
+    if value is None or isinstance(value, Tensor):
+        return value
+    return next(tensors_in([value]), None)
+
+
+def may_be_tensor(value: Value) -> bool:
+    """Whether nobody knows what it is."""
+    return isinstance(value, Unknown) and value.type is None
