@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -11,13 +12,13 @@ from ta_lint.dryrun.machine.library import (
     BASES,
     CLASSMETHOD,
     DICT,
+    EXCEPTION,
     LIST,
     PROPERTY,
     SET,
     STATICMETHOD,
     TUPLE,
     define,
-    find,
     method,
     new_class,
     stub,
@@ -46,20 +47,18 @@ for _name, _class in BASES.items():
     define(_class, f"builtins.{_name}")
 
 
+@cache
 def _exception(kind: type[BaseException]) -> Class:
     """An exception of Python, below those that it derives from."""
-    name = f"builtins.{kind.__name__}"
-    known = find(name)
-    if isinstance(known, Class):
-        return known
-    return new_class(
-        name, bases=[_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)]
-    )
+    if kind is BaseException:
+        return EXCEPTION
+    bases = [_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)]
+    return new_class(f"builtins.{kind.__name__}", bases=bases)
 
 
-for _found in list(vars(builtins).values()):
+for _name, _found in vars(builtins).items():
     if isinstance(_found, type) and issubclass(_found, BaseException):
-        _exception(_found)
+        define(_exception(_found), f"builtins.{_name}")
 
 define(Known(...), "builtins.Ellipsis")
 
