@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -265,9 +265,9 @@ class Watched:
 @contextmanager
 def _watched() -> Iterator[Watched]:
     watched, fields = Watched(), set[int]()
-    create, write, hand_over = MODULE.fields["__new__"], State.write, calling.hand_over
+    write, hand_over = State.write, calling.hand_over
 
-    def created(call: Call) -> Value:
+    def created(create: Native, call: Call) -> Value:
         module = create.run(call)
         watched.modules.append(module)
         fields.add(id(module.fields))
@@ -283,7 +283,9 @@ def _watched() -> Iterator[Watched]:
         hand_over(machine, *given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(MODULE.fields, "__new__", Native(create.name, created))
+        for name in ("__new__", "__copied__"):
+            create = MODULE.fields[name]
+            patch.setitem(MODULE.fields, name, Native(create.name, partial(created, create)))
         patch.setattr(State, "write", written)
         patch.setattr(calling, "hand_over", handed_over)
         yield watched
