@@ -19,6 +19,8 @@ class State:
 
     def __init__(self) -> None:
         self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+        self.gathered = 0
+        """What has been written before this moment, and is not taken back, is in what `gather` has found."""
 
     def write(self, store: dict[Any, Any], key: Any, value: Any) -> None:
         """Put a value under a key."""
@@ -52,8 +54,17 @@ class State:
                 found[at] = store, key, old, store.get(key, ABSENT)
         return found
 
+    def gather(self, found: Changes, mark: int) -> None:
+        """Add to changes what has been written since `mark` at the first time, and since the last time later: all values that there were."""
+        for store, key, old in self._journal[min(self.gathered, self.mark) if found else mark :]:
+            at, now = (id(store), key), store.get(key, ABSENT)
+            before, value = found[at][2:] if at in found else (old, old)
+            found[at] = store, key, before, _both([value, old, now])
+        self.gathered = self.mark
+
     def undo(self, mark: int) -> None:
         """Take back what has been written since."""
+        self.gathered = min(self.gathered, mark)
         for store, key, old in reversed(self._journal[mark:]):
             if old is ABSENT:
                 store.pop(key, None)

@@ -135,6 +135,24 @@ def test_a_large_file_is_taken_for_data(tmp_path: Path) -> None:
     assert dry_run(str(main)).steps == 0
 
 
+DEEP_CALLS = "".join(
+    f"def f{n}(x):\n    with torch.no_grad():\n        return {'g(' * 12}f{n + 1}(x){')' * 12}\n"
+    for n in range(60)
+)
+
+
+@pytest.mark.parametrize("end", ["", "f0([[1]])\n"], ids=["in an entry", "at the top of a file"])
+def test_what_is_too_deep_for_python_breaks_off_alone(end: str, tmp_path: Path) -> None:
+    main = project(
+        tmp_path,
+        main=f"import torch\nimport deep\nmodel = torch.nn.Linear(1, 1)\n{DEEP_CALLS}\ndef train():\n    model(torch.ones(1))\ntrain()\n{end}",
+        deep=f"import torch\n{DEEP_CALLS}\nf0([[1]])\n",
+    )
+    (call,) = [event for event in dry_run(str(main)).events if event.action == "forward"]
+    assert call.certain
+    assert call.detail["recording"] is True
+
+
 def mutants(count: int) -> Iterator[Input]:
     rng = Random(0)
     for _ in range(count):

@@ -141,6 +141,7 @@ BRANCHES = {
     "a counter is not known after a loop": ("n = 0\nfor i in range(90):\n    n += 1\nresult = n", None),
     "a flag that was asked before": ("flag = unknown()\nx = 0\nif flag:\n    if flag:\n        x = 1\n    else:\n        x = 2\nelse:\n    x = 1\nresult = x", 1),
     "an exception leaves what is there": ("x = 1\ntry:\n    x = 2\n    if unknown():\n        raise ValueError\n    x = 3\nexcept ValueError:\n    pass\nresult = x", None),
+    "many exceptions leave what is there": ("x = 1\ntry:\n" + 12 * "    if unknown():\n        raise ValueError\n" + "    x = 2\n    if unknown():\n        raise ValueError\n    x = 1\nexcept ValueError:\n    pass\nresult = x", None),
     "a flag that turns in each pass": ("flag = True\nfor i in range(90):\n    flag = not flag\nresult = flag", None),
     "a flag that turns once": ("first = True\nx = 'a'\nfor i in range(90):\n    if first:\n        x = 'b'\n    first = False\nresult = [x, first]", ["b", False]),
     "None is told apart": ("x = None if unknown() else [1]\nif x is not None:\n    result = len(x)\nelse:\n    result = 1", 1),

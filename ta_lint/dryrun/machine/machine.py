@@ -16,6 +16,8 @@ MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
 MOST_IN_ALL = 8 * MOST_STEPS
 """Statements and calls of all entries of a file."""
+MOST_THROWN = 8
+"""Exceptions that are told apart where they are caught."""
 
 
 class Raised(Exception):
@@ -34,6 +36,8 @@ class Catch:
     fits: Callable[[Value], bool | None] = lambda _: False
     """Whether an exception stays here."""
     thrown: list[tuple[Changes, Value]] = field(default_factory=list)
+    further: Changes = field(default_factory=dict)
+    """The states of all others together."""
 
 
 class Exhausted(Exception):
@@ -133,11 +137,11 @@ class Machine:
         now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
         self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + MOST_STEPS, State()
         self.outline = self.checking = False
-        self.catches = []
+        self.catches, modes = [], dict(self.modes)
         try:
             yield
         except (Raised, Exhausted, RecursionError):
-            pass
+            self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
             del self.frames[depth:]
             self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches = now
@@ -195,7 +199,10 @@ class Machine:
         """
         if self.catches:
             catch = self.catches[-1]
-            catch.thrown.append((self.state.changes(catch.mark), value))
+            if len(catch.thrown) < MOST_THROWN:
+                catch.thrown.append((self.state.changes(catch.mark), value))
+            else:
+                self.state.gather(catch.further, catch.mark)
         raise Raised(value)
 
     def apart(self, run: Callable[[], None]) -> None:

@@ -112,6 +112,7 @@ def _caught(machine: Machine, body: Body, handlers: Sequence[Handler] = ()) -> t
     depth = len(machine.frames), len(machine.passes)
     catch = Catch(machine.state.mark, lambda value: _any(_fits(one, value) for one in handlers))
     machine.catches.append(catch)
+    gathered = machine.state.gathered
     try:
         return catch, body()
     except Raised:
@@ -119,6 +120,9 @@ def _caught(machine: Machine, body: Body, handlers: Sequence[Handler] = ()) -> t
         return catch, None
     finally:
         machine.catches.remove(catch)
+        machine.state.gathered = min(gathered, catch.mark)
+        if catch.further:
+            catch.thrown.append((catch.further, Unknown("an exception")))
 
 
 def _go_on(machine: Machine, catch: Catch, left: list[tuple[Changes, Value]], final: Body | None) -> None:
