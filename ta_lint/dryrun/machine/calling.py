@@ -196,6 +196,8 @@ def _of_the_program(
         return Unknown(f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
+    for one in machine.passes:
+        one.inside.add(id(frame.names))
     if frame.file.endswith(STUB):
         frame.site = machine.place(node)
     if machine.program.yields(frame.file, function.node):

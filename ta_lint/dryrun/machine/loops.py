@@ -92,7 +92,7 @@ class Loop:
         if now.settled:
             self._settle()
         now.mark = machine.state.mark
-        now.continues = []
+        now.continues, now.inside = [], set()
         machine.passes.append(now)
         machine.frames.append(self.frame)  # a generator that gives the elements is above it otherwise
         try:
@@ -127,7 +127,7 @@ class Loop:
         state, found = self.machine.state, False
         for at, (store, key, old, new) in state.changes(self.now.mark).items():
             changed = isinstance(old, Known) and isinstance(new, Known | Unknown | Choice) and old != new
-            if changed and at not in self.bound:
+            if changed and at not in self.bound and at[0] not in self.now.inside:
                 found = True
                 if isinstance(new, Known):
                     state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
