@@ -208,16 +208,27 @@ def _of_the_program(
             machine.place(node),
             settles=False,
         )
-    if not function.within:
-        return execute(machine, frame, function)
+    made = Call(machine, node, args, kwargs, loose, function.name)
+    return _within(made, frame, function) if function.within else _whole(made, frame, function)
+
+
+def _whole(made: Call, frame: Frame, function: Function) -> Value:
+    """The body of a function, and what a library does after it."""
+    result = execute(made.machine, frame, function)
+    if function.after is not None:
+        function.after(made)
+    return result
+
+
+def _within(made: Call, frame: Frame, function: Function) -> Value:
+    """A function whose decorators are context managers."""
+    machine, node = made.machine, made.node
     for manager in function.within:
         enter(machine, manager, node)
     results: list[Value] = []
 
     def body() -> Flow:
-        results.append(execute(machine, frame, function))
-        if function.after is not None:
-            function.after(Call(machine, node, args, kwargs, loose, function.name))
+        results.append(_whole(made, frame, function))
         return Flow.ON
 
     def final() -> Flow:
