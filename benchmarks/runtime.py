@@ -301,11 +301,11 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._shown.stop()
 
 
-class Counted(Seeing):
+class Counted(Seeing):  # type: ignore[no-untyped-call]
     """Counts the operations that reach the device, and those that wait for it: `_local_scalar_dense`, as `item()`."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.operations: dict[str, int] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -268,7 +268,7 @@ def _watched() -> Iterator[Watched]:
     write, hand_over = State.write, calling.hand_over
 
     def created(create: Native, call: Call) -> Value:
-        module = create.run(call)
+        module: Object = create.run(call)
         watched.modules.append(module)
         fields.add(id(module.fields))
         return module

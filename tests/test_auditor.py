@@ -395,7 +395,7 @@ class Wrapped(torch.optim.Optimizer):
         self.optimizer = optimizer
 
     @property
-    def param_groups(self) -> Any:
+    def param_groups(self) -> Any:  # type: ignore[override]
         return self.optimizer.param_groups
 
     def zero_grad(self, set_to_none: bool = True) -> None:

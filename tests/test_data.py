@@ -3,22 +3,24 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ta_lint.core import data, libraries
 from ta_lint.core.data import DataError
 from ta_lint.core.toml import parsed
-from ta_lint.dryrun.stubs import guess
+from ta_lint.dryrun.stubs import guess, plain
 from ta_lint.facts.torch import symbols, torchvision
 from ta_lint.facts.values import differentiation, outputs
 
 FILES = sorted(Path(data.FOLDER).glob("*.toml"))
-READERS = {
+READERS: dict[str, Any] = {
     "graphs.toml": differentiation.differentiation,
     "libraries.toml": libraries.libraries,
     "names.toml": guess.names,
     "outputs.toml": outputs._table,
+    "plain.toml": lambda: plain._PLAIN,
     "torch_symbols.toml": symbols.symbols,
     "torchvision.toml": torchvision._data,
 }

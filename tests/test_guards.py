@@ -154,6 +154,91 @@ def test_nothing_is_watched_once_two_threads_step_the_same_parameters() -> None:
     assert threads.is_watched()
 
 
+# -- modes and subclasses of the user's ---------------------------------------------------------------------------
+
+
+def seen_by_modes(*, watched: bool) -> list[str]:
+    """What a dispatch mode and a function mode are told of a training, and a subclass of the operators on its tensors."""
+    seen: list[str] = []
+
+    class Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    class Called(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(resolve_name(function)))
+            return function(*args, **(kwargs or {}))
+
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(resolve_name(function)))
+            return super().__torch_function__(function, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+
+    with session() if watched else nullcontext():
+        training = Training()
+        training.step()
+        with Dispatched(), Called():  # type: ignore[no-untyped-call]
+            training.steps(3)
+        own: Any = torch.ones(2).as_subclass(Own)
+        own *= 2
+        own += own * 3
+        (own.sqrt() ** 2).softmax(0)
+    return seen
+
+
+def test_modes_and_subclasses_of_the_user_see_none_of_our_calls() -> None:
+    """D16."""
+    assert seen_by_modes(watched=True) == seen_by_modes(watched=False)
+
+
+def told_to_tracers(*, watched: bool) -> list[object]:
+    """What `sys.setprofile` and `sys.settrace` tell of this file and of the functions that it calls, and who gets it."""
+    told: list[object] = []
+
+    def profiler(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code.co_filename == __file__:
+            told.append((event, frame.f_code.co_name, frame.f_lineno, getattr(argument, "__name__", None)))
+
+    class Tracer:
+        def __call__(self, frame: FrameType, event: str, argument: object) -> object:
+            told.append((event, frame.f_code.co_name, frame.f_lineno))
+            return self if frame.f_code.co_filename == __file__ else None
+
+    tracer: Any = Tracer()
+
+    def train() -> None:
+        for _ in range(3):
+            training.step()
+            (torch.exp(torch.ones(3)) * 2).sqrt()
+
+    training = Training()
+    with session() if watched else nullcontext():
+        train()
+        sys.setprofile(profiler)
+        train()
+        told.append(sys.getprofile() is profiler)
+        sys.setprofile(None)
+    before = len(told)
+    sys.settrace(tracer)
+    with session() if watched else nullcontext():
+        del told[before:]
+        told.append(sys.gettrace() is tracer)
+        training.optimizer.zero_grad()
+        after = len(told)
+    del told[after:]
+    told.append(sys.gettrace() is tracer)
+    sys.settrace(None)
+    return told
+
+
+def test_trace_and_profile_functions_of_the_user_are_told_nothing_of_ours() -> None:
+    """D16."""
+    assert told_to_tracers(watched=True) == told_to_tracers(watched=False)
+
+
 # -- what interrupts ----------------------------------------------------------------------------------------------
 
 
@@ -423,88 +508,3 @@ def test_a_step_costs_the_same_among_many_optimizers(options: dict[str, Any]) ->
     """D11: with 400, each backward pass looked at all, and each step of them went through all parameters."""
     few, many = (calls(count, **options) for count in (8, 128))
     assert many < 1.3 * few
-
-
-# -- modes and subclasses of the user's ---------------------------------------------------------------------------
-
-
-def seen_by_modes(*, watched: bool) -> list[str]:
-    """What a dispatch mode and a function mode are told of a training, and a subclass of the operators on its tensors."""
-    seen: list[str] = []
-
-    class Dispatched(TorchDispatchMode):
-        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            seen.append(str(function))
-            return function(*args, **(kwargs or {}))
-
-    class Called(TorchFunctionMode):
-        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            seen.append(str(resolve_name(function)))
-            return function(*args, **(kwargs or {}))
-
-    class Own(torch.Tensor):
-        @classmethod
-        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            seen.append(str(resolve_name(function)))
-            return super().__torch_function__(function, types, args, kwargs or {})
-
-    with session() if watched else nullcontext():
-        training = Training()
-        training.step()
-        with Dispatched(), Called():
-            training.steps(3)
-        own = torch.ones(2).as_subclass(Own)
-        own *= 2
-        own += own * 3
-        (own.sqrt() ** 2).softmax(0)
-    return seen
-
-
-def test_modes_and_subclasses_of_the_user_see_none_of_our_calls() -> None:
-    """D16."""
-    assert seen_by_modes(watched=True) == seen_by_modes(watched=False)
-
-
-def told_to_tracers(*, watched: bool) -> list[object]:
-    """What `sys.setprofile` and `sys.settrace` tell of this file and of the functions that it calls, and who gets it."""
-    told: list[object] = []
-
-    def profiler(frame: FrameType, event: str, argument: object) -> None:
-        if frame.f_code.co_filename == __file__:
-            told.append((event, frame.f_code.co_name, frame.f_lineno, getattr(argument, "__name__", None)))
-
-    class Tracer:
-        def __call__(self, frame: FrameType, event: str, argument: object) -> object:
-            told.append((event, frame.f_code.co_name, frame.f_lineno))
-            return self if frame.f_code.co_filename == __file__ else None
-
-    tracer = Tracer()
-
-    def train() -> None:
-        for _ in range(3):
-            training.step()
-            (torch.exp(torch.ones(3)) * 2).sqrt()
-
-    training = Training()
-    with session() if watched else nullcontext():
-        train()
-        sys.setprofile(profiler)
-        train()
-        told.append(sys.getprofile() is profiler)
-        sys.setprofile(None)
-    before = len(told)
-    sys.settrace(tracer)
-    with session() if watched else nullcontext():
-        del told[before:]
-        told.append(sys.gettrace() is tracer)
-        training.optimizer.zero_grad()
-        after = len(told)
-    del told[after:]
-    told.append(sys.gettrace() is tracer)
-    sys.settrace(None)
-    return told
-
-
-def test_trace_and_profile_functions_of_the_user_are_told_nothing_of_ours() -> None:
-    """D16."""
-    assert told_to_tracers(watched=True) == told_to_tracers(watched=False)

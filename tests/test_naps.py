@@ -88,7 +88,7 @@ def instructions(function: Callable[[], object]) -> int:
     try:
         function()
     finally:
-        sys.settrace(before)
+        original(sys.settrace)(before)
     return count
 
 

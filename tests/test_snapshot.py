@@ -251,7 +251,7 @@ def instructions(step: Callable[[], object], count: int = 10) -> float:
         for _ in range(count):
             step()
     finally:
-        sys.settrace(before)
+        original(sys.settrace)(before)
     return found / count
 
 

@@ -3,6 +3,7 @@
 `explanation` gathers that, `text` writes it for a person, and `dataclasses.asdict` makes it what JSON holds.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -162,15 +163,18 @@ def _lines(events: list[Event]) -> Iterator[Told]:
 def _by_line(events: Iterable[Event]) -> Iterator[tuple[Place, list[Place], bool, tuple[str, ...]]]:
     """What a line does in one go, with the loops around it."""
     said: set[tuple[str, int, str]] = set()
-    for (file, line, certain), group in groupby(
-        events, lambda one: (one.place.file, one.place.line, one.certain)
-    ):
+    spoken = ((event, does) for event in events if (does := _does(event)))
+    for (file, line, certain), group in groupby(spoken, lambda one: _on_one_line(one[0])):
         together = list(group)
-        does = dict.fromkeys(what for event in together if (what := _does(event)))
-        new = [what for what in does if (file, line, what) not in said]
-        said.update((file, line, what) for what in new)
+        new = [does for does in dict.fromkeys(does for _, does in together) if (file, line, does) not in said]
+        said.update((file, line, does) for does in new)
+        first = together[0][0]
         if new:
-            yield together[0].place, [loop for loop, _ in together[0].passes], certain, tuple(new)
+            yield first.place, [loop for loop, _ in first.passes], certain, tuple(new)
+
+
+def _on_one_line(event: Event) -> tuple[str, int, bool]:
+    return event.place.file, event.place.line, event.certain
 
 
 def _told(place: Place, depth: int, does: str, *, certain: bool) -> Told:
@@ -248,8 +252,9 @@ def _parameters(count: int, *, all_known: bool) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    counted = [f"{count} x {name}" if count > 1 else name for name, count in Counter(names).items()]
+    more = len(counted) - MOST_NAMES
+    return ", ".join(counted[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _has_parameters(module: Object) -> bool:

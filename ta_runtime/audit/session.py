@@ -216,7 +216,9 @@ class Session:
         step = max(self.index - 1, 0)
         self._open([*self._asked("progress", run), *self._asked("run", run)], step)
         if self._on_trial and self.step_count <= ENOUGH:
-            notes = [(rule, replace(one, is_note=True)) for (rule, _), one in self._on_trial.items()]
+            notes: list[tuple[str, Said]] = [
+                (rule, replace(one, is_note=True)) for (rule, _), one in self._on_trial.items()
+            ]
             self._open(notes, step)
         return run.told
 
@@ -611,7 +613,7 @@ class Session:
         if not self.settings.asked or self.step_count > ENOUGH or not step.gradients:
             return []
         said = list(self._asked("trial", step))
-        shown = {
+        shown: dict[tuple[str, Hashable], Suspicion] = {
             (rule, one.identity): one for rule, one in said if isinstance(one, Suspicion) and rule != "TA000"
         }
         known = self._on_trial

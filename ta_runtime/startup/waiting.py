@@ -2,8 +2,13 @@
 
 import sys
 
+TYPE_CHECKING = False  # `typing` takes a hundredth of a second
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
-def begin(call):  # type: ignore[no-untyped-def] # `typing` takes a hundredth of a second
+
+def begin(call: "Callable[[], object]") -> None:
     """Call a function now if the process has torch, else when it loads it."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not hasattr(finder, "ta_runtime_waits")]
     if "torch" in sys.modules:
@@ -17,10 +22,10 @@ class _Waiting:
 
     ta_runtime_waits = True
 
-    def __init__(self, call):  # type: ignore[no-untyped-def]
+    def __init__(self, call: "Callable[[], object]") -> None:
         self.call = call
 
-    def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name != "torch":
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
@@ -33,10 +38,10 @@ class _Waiting:
 class _Executing:
     """Stands in for `exec_module` of the loader of torch, once."""
 
-    def __init__(self, waiting, loader):  # type: ignore[no-untyped-def]
+    def __init__(self, waiting: _Waiting, loader: "Any") -> None:
         self._waiting, self._loader = waiting, loader
 
-    def __call__(self, module):  # type: ignore[no-untyped-def]
+    def __call__(self, module: "Any") -> None:
         vars(self._loader).pop("exec_module", None)
         self._loader.exec_module(module)
         if self._waiting in sys.meta_path:

@@ -10,7 +10,7 @@ from oracle import Comparison, Real, compare, compared, real_runs, shares, summa
 from runnable import Program, programs, sample
 
 COUNT = 60
-FLOORS = {"actions": 0.0, "losses": 0.0, "optimizers": 0.0, "calls": 0.0}
+FLOORS = {"actions": 0.99, "losses": 0.95, "optimizers": 0.99, "calls": 0.98}
 """The shares that are known today: no change may lower them."""
 
 
@@ -53,9 +53,7 @@ def test_the_summary_counts_over_all_programs(tmp_path: Path) -> None:
     one = held(LAYERS, tmp_path)
     assert list(summary([one, one])) == [
         "actions: 6 of 6 (100.0%)",
-        "losses, exactly: 2 of 2 (100.0%)",
         "losses: 2 of 2 (100.0%)",
-        "optimizers, exactly: 2 of 2 (100.0%)",
         "optimizers: 2 of 2 (100.0%)",
         "calls: 2 of 2 (100.0%)",
         "shapes: 2 of 2 (100.0%)",

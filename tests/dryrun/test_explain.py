@@ -1,6 +1,7 @@
 """`ta-lint explain` tells a training in words."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,18 @@ def test_what_cannot_be_told_is_an_error_that_names_it(
     Path("broken.py").write_text("def f(:\n", "utf-8")
     assert main(["explain", argument]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_the_page_shows_what_the_command_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    (shown,) = re.findall(
+        r"\$ (ta-lint explain .*)\n((?s:.*?))```", (root / "docs" / "explain.md").read_text("utf-8")
+    )
+    assert main(shown[0].split()[1:]) == 0
+    assert capsys.readouterr().out == shown[1]
 
 
 def test_a_file_that_trains_nothing_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

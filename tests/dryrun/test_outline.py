@@ -35,10 +35,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def calls_of(machine: Machine, cls: str) -> int:
-    return sum(
-        event.action == "forward" and event.subject.cls.name == cls  # type: ignore[union-attr]
-        for event in machine.events
-    )
+    return sum(event.action == "forward" and event.subject.cls.name == cls for event in machine.events)
 
 
 def test_layers_that_nothing_trains_run_once(tmp_path: Path) -> None:
