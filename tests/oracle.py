@@ -268,7 +268,8 @@ def _watched() -> Iterator[Watched]:
     write, hand_over = State.write, calling.hand_over
 
     def created(create: Native, call: Call) -> Value:
-        module: Object = create.run(call)
+        module = create.run(call)
+        assert isinstance(module, Object)
         watched.modules.append(module)
         fields.add(id(module.fields))
         return module

@@ -85,6 +85,7 @@ PROGRAMS = {
     "__getattr__": "class A:\n    def __getattr__(self, name):\n        return name + '!'\nresult = A().lr",
     "the handler that fits": "def f():\n    raise KeyError('x')\ntry:\n    f()\nexcept ValueError:\n    result = 1\nexcept LookupError:\n    result = 2\nelse:\n    result = 3",
     "an exception that goes on": "log = []\ntry:\n    try:\n        raise KeyError('x')\n    except ValueError:\n        log.append('wrong')\n    finally:\n        log.append('inner')\nexcept KeyError:\n    log.append('outer')\nresult = log",
+    "arguments that do not fit": "import argparse\ntry:\n    argparse.ArgumentParser().error('no')\n    result = 1\nexcept ValueError:\n    result = 2\nexcept SystemExit:\n    result = 3",
     "an exception of the program": "class E(RuntimeError):\n    pass\ndef f():\n    raise E('x')\ntry:\n    f()\nexcept RuntimeError as error:\n    result = isinstance(error, E)",
     "sorted and reversed": "result = [sorted([3, 1, 2]), sorted('ba', reverse=True), list(reversed([1, 2, 3]))]",
     "sets": "a = {1, 2}\na |= {2, 3}\na.discard(1)\nresult = [len(a), len(set([1, 1, 2])), sorted(a & {3}), sorted({1} | {2} - {1})]",

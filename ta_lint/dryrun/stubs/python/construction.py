@@ -2,7 +2,6 @@
 
 import builtins
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -47,13 +46,15 @@ for _name, _class in BASES.items():
     define(_class, f"builtins.{_name}")
 
 
-@cache
+_EXCEPTIONS: dict[type[BaseException], Class] = {BaseException: EXCEPTION}
+
+
 def _exception(kind: type[BaseException]) -> Class:
     """An exception of Python, below those that it derives from."""
-    if kind is BaseException:
-        return EXCEPTION
-    bases = [_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)]
-    return new_class(f"builtins.{kind.__name__}", bases=bases)
+    if kind not in _EXCEPTIONS:
+        bases = [_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)]
+        _EXCEPTIONS[kind] = new_class(f"builtins.{kind.__name__}", bases=bases)
+    return _EXCEPTIONS[kind]
 
 
 for _name, _found in vars(builtins).items():
