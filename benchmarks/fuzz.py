@@ -1,6 +1,6 @@
 """The linter against inputs that nobody would write: programs and notebooks, made by chance, must leave it standing.
 
-`python benchmarks/fuzz.py [--programs 20000] [--notebooks 2000] [--seed 0] [--jobs 2] [--seconds 600 | --forever]
+`python benchmarks/fuzz.py [--programs 20000] [--notebooks 2000] [--dry-runs 20000] [--seed 0] [--jobs 2] [--seconds 600 | --forever]
 [--keep FOLDER] [--replay FILE ...]`; see `benchmarks/README.md`.
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from fuzzing import dry_runs
 from fuzzing.notebooks import mutated_notebook, notebook
 from fuzzing.originals import grammatical, originals
 from fuzzing.programs import dressed, mutated, torchlike
@@ -42,7 +43,7 @@ _CONTEXT = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_a
 
 @dataclass(frozen=True)
 class Batch:
-    """Inputs to make and judge together: `programs` or `notebooks`, which ones, of which seed."""
+    """Inputs to make and judge together: `programs`, `notebooks` or `dry runs`, which ones, of which seed."""
 
     kind: str
     seed: int
@@ -55,6 +56,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Lint and fix programs and notebooks made by chance.")
     parser.add_argument("--programs", type=int, default=2000, metavar="N")
     parser.add_argument("--notebooks", type=int, default=200, metavar="N")
+    parser.add_argument(
+        "--dry-runs", type=int, default=0, metavar="N", help="programs that are dry-run; default 0"
+    )
     parser.add_argument("--seed", type=int, default=0, help="another seed makes other inputs; default 0")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes; default 2")
     parser.add_argument("--seconds", type=float, metavar="S", help="stop after this long, in whatever state")
@@ -66,7 +70,11 @@ def main() -> int:
     if arguments.replay:
         return replay(arguments.replay)
     seeds = count(arguments.seed) if arguments.forever else [arguments.seed]
-    asked = (batch for seed in seeds for batch in batches(arguments.programs, arguments.notebooks, seed))
+    asked = (
+        batch
+        for seed in seeds
+        for batch in batches(arguments.programs, arguments.notebooks, seed, arguments.dry_runs)
+    )
     outcome = Outcome(arguments.keep)
     began = time.monotonic()
     until = began + arguments.seconds if arguments.seconds is not None else None
@@ -82,25 +90,35 @@ def main() -> int:
     return 1 if outcome.problems else 0
 
 
-def batches(programs: int, notebooks: int, seed: int) -> Iterator[Batch]:
-    """This many programs and notebooks, both from the beginning."""
+def batches(programs: int, notebooks: int, seed: int, dry: int = 0) -> Iterator[Batch]:
+    """This many programs, notebooks and programs to dry-run, all from the beginning."""
     asked: list[tuple[float, Batch]] = []
-    for kind, total in (("programs", programs), ("notebooks", notebooks)):
+    for kind, total in (("programs", programs), ("notebooks", notebooks), ("dry runs", dry)):
         for number in range(-(-total // BATCH)):
             size = min(BATCH, total - number * BATCH)
             asked.append((number * BATCH / total, Batch(kind, seed, number, size)))
     return (batch for _, batch in sorted(asked, key=lambda item: item[0]))
 
 
+def judge(given: Input) -> Judgement:
+    """Every property of an input: of its dry run, or of linting and fixing it."""
+    return dry_runs.judged(given) if given.dry else judged(given)
+
+
 def inputs(batch: Batch) -> Iterator[Input]:
     """The inputs of a batch, always the same ones where the corpora are."""
+    dry = batch.kind == "dry runs"
+    return (replace(given, dry=dry) for given in _inputs(batch))
+
+
+def _inputs(batch: Batch) -> Iterator[Input]:
     pool = originals()
     rng = Random(f"{batch.seed} {batch.kind} {batch.number}")
     if batch.kind == "notebooks":
         for _ in range(batch.size):
             yield _notebook(rng)
         return
-    drawn = grammatical(rng.randrange(2**32), batch.size // 10)
+    drawn = grammatical(rng.randrange(2**32), batch.size // 10) if batch.kind == "programs" else []
     for number in range(batch.size):
         target = rng.choice([None, *TARGETS])
         if number < len(drawn):
@@ -213,7 +231,7 @@ def _work(batch: Batch, done: int, known: frozenset[tuple[str, str]], end: Conne
             if number < done:
                 continue
             end.send(given)
-            judgement = judged(given)
+            judgement = judge(given)
             new = {problem.signature for problem in judgement.problems} - seen
             seen.update(new)
             end.send(
@@ -227,7 +245,7 @@ def _work(batch: Batch, done: int, known: frozenset[tuple[str, str]], end: Conne
 
 def _small(given: Input, signature: tuple[str, str]) -> bytes:
     def fails(data: bytes) -> bool:
-        judgement = judged(replace(given, data=data))
+        judgement = judge(replace(given, data=data))
         return signature in {problem.signature for problem in judgement.problems}
 
     return shrunk(given.data, fails)
@@ -252,10 +270,10 @@ def _death(given: Input, status: int) -> Event:
 
 
 def _judge_alone(given: Input) -> None:
-    def judge() -> None:
-        judged(given)
+    def judge_it() -> None:
+        judge(given)
 
-    start_thread(judge).join()
+    start_thread(judge_it).join()
 
 
 @dataclass
@@ -312,7 +330,7 @@ class Outcome:
         path = self._folder / f"{stem}{Path(given.name).suffix}"
         path.write_bytes(small)
         path.with_name(f"{stem}.whole").write_bytes(given.data)
-        known = {"name": given.name, "target": given.target, "origin": given.origin, "kind": problem.kind, "what": problem.what,
+        known = {"name": given.name, "target": given.target, "origin": given.origin, "dry": given.dry, "kind": problem.kind, "what": problem.what,
                  "detail": problem.detail}  # fmt: skip
         path.with_suffix(".json").write_text(json.dumps(known, indent=1) + "\n")
         self._saved[problem.signature] = path
@@ -367,13 +385,19 @@ def replay(paths: list[Path]) -> int:
         targets = (known["target"],) if known else TARGETS
         problems: dict[tuple[str, str], Problem] = {}
 
-        def judge(path: Path = path, targets: Iterable[str | None] = targets, known: dict[str, Any] = known,
+        def again(path: Path = path, targets: Iterable[str | None] = targets, known: dict[str, Any] = known,
                   problems: dict[tuple[str, str], Problem] = problems) -> None:  # fmt: skip
             for target in targets:
-                given = Input(known.get("name", f"train{path.suffix}"), path.read_bytes(), target, str(path))
-                problems.update({problem.signature: problem for problem in judged(given).problems})
+                given = Input(
+                    known.get("name", f"train{path.suffix}"),
+                    path.read_bytes(),
+                    target,
+                    str(path),
+                    known.get("dry", False),
+                )
+                problems.update({problem.signature: problem for problem in judge(given).problems})
 
-        start_thread(judge).join()
+        start_thread(again).join()
         print(f"{path}: {f'{len(problems)} problems' if problems else 'holds'}")
         for problem in problems.values():
             print(f"  {problem.kind}: {problem.what}\n{problem.detail}".rstrip())

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,8 @@ class Comparison:
     false: list[str] = field(default_factory=list)
     missed: list[tuple[str, str]] = field(default_factory=list)
     """What, and why."""
+    unsaid: list[str] = field(default_factory=list)
+    """What happens beside what is said, though all that is said is known."""
 
     def count(self, kind: str, known: bool, what: str, why: str) -> None:
         """Something really happened."""
@@ -105,7 +107,7 @@ def compare(program: Program, real: Real) -> Comparison:
     happens = [
         Happens(event, _key(event, truth), bisect(watched.unfollowed, index))
         for index, event in enumerate(machine.events)
-        if _counts(event, str(program.path))
+        if is_seen(event, str(program.path))
     ]
     happens = [one for one in happens if one.key in truth or not _is_out_of_sight(one.event)]
     _actions(result, real, truth, happens, _lines_called(machine, str(program.path)))
@@ -132,7 +134,7 @@ class Happens:
         return self.event.certain and not self.event.detail.get("scaled")
 
 
-def _counts(event: Event, script: str) -> bool:
+def is_seen(event: Event, script: str) -> bool:
     """Whether torch's hooks see an event. Gradients that are cleared by hand have no hook."""
     if event.entry is not None or event.place.file != script:
         return False
@@ -263,10 +265,11 @@ class Watched:
 @contextmanager
 def _watched() -> Iterator[Watched]:
     watched, fields = Watched(), set[int]()
-    create, write, hand_over = MODULE.fields["__new__"], State.write, calling.hand_over
+    write, hand_over = State.write, calling.hand_over
 
-    def created(call: Call) -> Value:
-        module: Object = create.run(call)
+    def created(create: Native, call: Call) -> Value:
+        module = create.run(call)
+        assert isinstance(module, Object)
         watched.modules.append(module)
         fields.add(id(module.fields))
         return module
@@ -281,7 +284,9 @@ def _watched() -> Iterator[Watched]:
         hand_over(machine, *given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(MODULE.fields, "__new__", Native(create.name, created))
+        for name in ("__new__", "__copied__"):
+            create = MODULE.fields[name]
+            patch.setitem(MODULE.fields, name, Native(create.name, partial(created, create)))
         patch.setattr(State, "write", written)
         patch.setattr(calling, "hand_over", handed_over)
         yield watched
@@ -321,10 +326,13 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
                 truth[what, line].add(frozenset(_in_sight(tuple(one), distant) for one in detail[known]))
         claims: dict[Key, set[frozenset[Name]]] = defaultdict(set)
         certain: dict[Key, set[frozenset[Name]]] = defaultdict(set)
+        bounds: dict[Key, list[Bounds]] = defaultdict(list)
         unknown: dict[Key, str] = {}
         for one in happens:
             if one.event.action == action:
-                claim, why = _set(one.event, names)
+                claim, most, why = _set(one.event, names)
+                bounds[one.key].append((claim, None if why else most, one.event.certain))
+                why = why or ("it depends" if claim != most else "")
                 if why:
                     unknown[one.key] = why
                     if action == "backward" and not any(claim <= all_ for all_ in truth[one.key]):
@@ -340,12 +348,26 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
             wrong = (certain[key] - sets) | (
                 claims[key] if not claims[key] & sets and key not in unknown else set()
             )
+            wrong |= {
+                one[0] for one in bounds[key] if one[2] and not any(_within(all_, one) for all_ in sets)
+            }
             if wrong and real["status"] == "ended":
                 claim = min(wrong, key=sorted)
                 nearest = min(sets, key=lambda one: len(one ^ claim))
                 result.false.append(
                     f"{kind} in line {key[1]}: too many {sorted(claim - nearest)[:4]}, too few {sorted(nearest - claim)[:4]}"
                 )
+            unsaid = [all_ for all_ in sets if not any(_within(all_, one) for one in bounds[key])]
+            if unsaid and bounds[key] and not wrong:
+                result.unsaid.append(f"{kind} in line {key[1]}: {sorted(unsaid[0])[:4]}, too")
+
+
+Bounds = tuple[frozenset[Name], frozenset[Name] | None, bool]
+"""What a set has at least and at most, None if nobody knows, and whether it certainly comes to that."""
+
+
+def _within(truth: frozenset[Name], bounds: Bounds) -> bool:
+    return bounds[0] <= truth and (bounds[1] is None or truth <= bounds[1])
 
 
 def _is_exact(claims: set[Any], truth: set[Any], real: Real) -> bool:
@@ -353,9 +375,9 @@ def _is_exact(claims: set[Any], truth: set[Any], real: Real) -> bool:
     return claims == truth or (real["status"] != "ended" and claims >= truth)
 
 
-def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], str]:
-    """The parameters that a loss reaches or an optimizer holds, or why nobody knows all of them."""
-    why, more = "", frozenset[Tensor]()
+def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], frozenset[Name], str]:
+    """The parameters that a loss reaches or an optimizer holds, at least and at most, or why nobody knows all of them."""
+    more: frozenset[Tensor] = frozenset()
     if event.action == "backward":
         parameters, why = event.detail["roots"], "; ".join(event.detail["open"])
         more = event.detail["perhaps"]
@@ -363,10 +385,9 @@ def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], str]:
         group = held_by(event.subject)
         parameters, why = group.parameters, "" if group.complete else "parameters that nobody knows"
     else:
-        return frozenset(), "the optimizer is not known"
+        return frozenset(), frozenset(), "the optimizer is not known"
     claim = frozenset(names.get(id(one), (0, "")) for one in parameters)
-    why = why or ("it depends" if not claim.issuperset(names.get(id(one), (0, "")) for one in more) else "")
-    return claim, why
+    return claim, claim | {names.get(id(one), (0, "")) for one in more}, why
 
 
 _DISTANT = "parameters of its own"
@@ -397,6 +418,8 @@ def _calls(result: Comparison, real: Real, happens: list[Happens]) -> None:
         claim_ = claims[line, cls]
         why = "not seen there" if not claim_ else f"said {_listed(claim_)}, really {_listed(seen)}"
         result.count("calls", _is_exact(claim_, seen, real), f"{cls} in line {line}", why)
+        if claim_ and seen - claim_ and not any(None in one for one in claim_):
+            result.unsaid.append(f"call of {cls} in line {line}: {_listed(seen - claim_)}, too")
         if certain[line, cls] - seen and real["status"] == "ended":
             result.false.append(
                 f"call of {cls} in line {line}: {_listed(certain[line, cls])}, really {_listed(seen)}"

@@ -1,9 +1,12 @@
 """What programs really do, under torch's own hooks: `python real_actions.py JOBS < LINES`, with a line `SCRIPT<tab>RESULT` for each.
 
 One process loads torch, and forks for each script. RESULT becomes JSON: how the run ended, what it did, what followed what, and what its
-modules gave. A place is the line of the script; what happens in another file of the program has the line 0.
+modules gave. A place is the line of the script; what happens in another file of the program has the line 0. With 0 JOBS, it runs each
+script as soon as it gets the line, and prints a line when the result is there; `names` then has the plain values that the script leaves at
+its top level.
 """
 
+import gc
 import json
 import os
 import runpy
@@ -14,6 +17,7 @@ import tempfile
 import time
 import warnings
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -205,10 +209,26 @@ def watch(log: Log) -> None:
     nn.Module.train = mode  # type: ignore[method-assign, assignment]
 
 
-def run(script: str, result: str) -> None:
+def plain(value: Any) -> Any:
+    """A value as JSON has it, None for what JSON has not."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return ["constant", repr(value)]
+    if isinstance(value, list | tuple):
+        return ["sequence", [plain(one) for one in value]]
+    if isinstance(value, dict):
+        return ["table", [[repr(key), plain(one)] for key, one in value.items()]]
+    if isinstance(value, nn.Module):
+        return ["module", type(value).__name__, value.training, len(list(value.parameters()))]
+    if isinstance(value, torch.Tensor):
+        return ["tensor", value.requires_grad, list(value.shape)]
+    return None
+
+
+def run(script: str, result: str, *, named: bool = False) -> None:
     """Run a script and write down what it did."""
     log = Log(script)
     status = "ended"
+    names: dict[str, Any] = {}
 
     def enough(*_: Any) -> None:
         raise Enough
@@ -222,7 +242,7 @@ def run(script: str, result: str) -> None:
         sys.argv = [script]
         sys.path[0] = str(Path(script).parent)
         try:
-            runpy.run_path(script, run_name="__main__")
+            names = runpy.run_path(script, run_name="__main__")
         except Enough:
             status = "cut"
         except SystemExit as error:
@@ -236,12 +256,13 @@ def run(script: str, result: str) -> None:
         "actions": [[action, line, dict(known)] for action, line, known in log.actions],
         "follows": list(log.follows),
         "outputs": list(log.outputs),
+        "names": {name: plain(value) for name, value in names.items()} if named else {},
     }
     Path(f"{result}.part").write_text(json.dumps(done), "utf-8")
     Path(f"{result}.part").replace(result)
 
 
-def start(script: str, result: str) -> int:
+def start(script: str, result: str, *, named: bool = False) -> int:
     """Run a script in a fork, and return the fork's number."""
     child = os.fork()
     if child == 0:
@@ -250,16 +271,24 @@ def start(script: str, result: str) -> int:
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
         try:
-            run(script, result)
+            run(script, result, named=named)
         finally:
             os._exit(0)
     return child
 
 
-def main() -> None:
+def serve() -> None:
+    """Run each script of standard input when it comes."""
+    gc.freeze()
+    for lazily in ("torch._dynamo", "torch.utils.checkpoint", "torch.nn.utils.parametrizations"):
+        import_module(lazily)  # the first optimizer of each fork would load it otherwise
+    for line in sys.stdin:
+        os.waitpid(start(*line.rstrip("\n").split("\t"), named=True), 0)
+        print(flush=True)
+
+
+def batch() -> None:
     """Run all scripts of standard input, a few at a time."""
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
     waiting = [line.rstrip("\n").split("\t") for line in sys.stdin][::-1]
     running: dict[int, float] = {}
     while waiting or running:
@@ -278,4 +307,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    if sys.argv[1] == "0":
+        serve()
+    else:
+        batch()

@@ -53,6 +53,8 @@ class Input:
     target: str | None = None
     origin: str = ""
     """Which generator made it, for the summary."""
+    dry: bool = False
+    """Whether its dry run is judged, and not linting it."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ class State:
 
     def __init__(self) -> None:
         self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+        self.gathered = 0
+        """What has been written before this moment, and is not taken back, is in what `gather` has found."""
 
     def write(self, store: dict[Any, Any], key: Any, value: Any) -> None:
         """Put a value under a key."""
@@ -52,8 +54,17 @@ class State:
                 found[at] = store, key, old, store.get(key, ABSENT)
         return found
 
+    def gather(self, found: Changes, mark: int) -> None:
+        """Add to changes what has been written since `mark` at the first time, and since the last time later: all values that there were."""
+        for store, key, old in self._journal[min(self.gathered, self.mark) if found else mark :]:
+            at, now = (id(store), key), store.get(key, ABSENT)
+            before, value = found[at][2:] if at in found else (old, old)
+            found[at] = store, key, before, _both([value, old, now])
+        self.gathered = self.mark
+
     def undo(self, mark: int) -> None:
         """Take back what has been written since."""
+        self.gathered = min(self.gathered, mark)
         for store, key, old in reversed(self._journal[mark:]):
             if old is ABSENT:
                 store.pop(key, None)
@@ -85,6 +96,18 @@ class State:
             here = [] if flow is Flow.GONE else [self.changes(mark)]
             self.undo(mark)
             self.take([*here, *ends])
+
+    def arrive(self, mark: int, ends: list[Changes], *, here: bool) -> None:
+        """Go on from states that were left since `mark`; with `here`, from this one as well."""
+        own = self.changes(mark)
+        every = [own, *ends] if here else ends
+        touched = {at: one[:3] for changes in (own, *ends) for at, one in changes.items()}
+        for at, (store, key, old) in touched.items():
+            value = _both([changes[at][3] if at in changes else old for changes in every])
+            if value is ABSENT:
+                self.remove(store, key)
+            elif value is not store.get(key, ABSENT):
+                self.write(store, key, value)
 
 
 def _both(values: list[Any]) -> Any:

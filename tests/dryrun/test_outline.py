@@ -42,7 +42,7 @@ def test_layers_that_nothing_trains_run_once(tmp_path: Path) -> None:
     path = written(tmp_path, {"layers.py": LAYERS}) / "layers.py"
     once = dry_run(str(path)).steps
     path.write_text(LAYERS.replace("range(6)", "range(12)"), "utf-8")
-    assert dry_run(str(path)).steps <= once + 6 * 3  # evaluate the element, make it, and call it
+    assert dry_run(str(path)).steps <= once + 6 * 4  # go on to the element, evaluate it, make it, and call it
 
 
 def test_layers_that_a_script_trains_run_in_full(tmp_path: Path) -> None:
@@ -125,3 +125,14 @@ result = double(4)
     path = written(tmp_path, {"one.py": source}) / "one.py"
     machine = dry_run(str(path))
     assert machine.program.module(machine, str(path), "one").fields["result"] == Known(8)
+
+
+def test_what_a_called_function_binds_anew_is_no_reason_for_another_pass(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import torch\nfrom data import batches\nmodel = torch.nn.Linear(1, 1)\n"
+        "def step(batch, model_=None):\n    model_ = model_ or model\n    batch = batch or batches[0]\n    model_(batch)\n"
+        "for batch in batches:\n    step(None)\n",
+        "utf-8",
+    )
+    assert len([event for event in dry_run(str(path)).events if event.action == "forward"]) == 2

@@ -83,6 +83,15 @@ PROGRAMS = {
     "the largest and the smallest": "result = [max(1, 2), min(1, 2), max([3, 1])]",
     "a function of Python under another name": "most = max\nresult = most(1, 2)",
     "__getattr__": "class A:\n    def __getattr__(self, name):\n        return name + '!'\nresult = A().lr",
+    "the handler that fits": "def f():\n    raise KeyError('x')\ntry:\n    f()\nexcept ValueError:\n    result = 1\nexcept LookupError:\n    result = 2\nelse:\n    result = 3",
+    "an exception that goes on": "log = []\ntry:\n    try:\n        raise KeyError('x')\n    except ValueError:\n        log.append('wrong')\n    finally:\n        log.append('inner')\nexcept KeyError:\n    log.append('outer')\nresult = log",
+    "arguments that do not fit": "import argparse\ntry:\n    argparse.ArgumentParser().error('no')\n    result = 1\nexcept ValueError:\n    result = 2\nexcept SystemExit:\n    result = 3",
+    "an exception of the program": "class E(RuntimeError):\n    pass\ndef f():\n    raise E('x')\ntry:\n    f()\nexcept RuntimeError as error:\n    result = isinstance(error, E)",
+    "sorted and reversed": "result = [sorted([3, 1, 2]), sorted('ba', reverse=True), list(reversed([1, 2, 3]))]",
+    "sets": "a = {1, 2}\na |= {2, 3}\na.discard(1)\nresult = [len(a), len(set([1, 1, 2])), sorted(a & {3}), sorted({1} | {2} - {1})]",
+    "a list that is sorted in place": "a = [3, 1, 2]\na.sort()\na.reverse()\na.remove(2)\nresult = a",
+    "reduce": "from functools import reduce\nresult = reduce(lambda a, b: a * b, [2, 3, 4], 1)",
+    "a formatted number": "result = 'layer%d' % 3",
     "__iter__": "class A:\n    def __iter__(self):\n        yield 1\n        yield 2\nresult = [x for x in [*A()]] if False else [y for y in (1, 2)]",
 }
 
@@ -132,6 +141,10 @@ BRANCHES = {
     "a continue keeps what it leaves": ("seen = {}\nfor i in range(9):\n    if unknown():\n        seen['a'] = 1\n        continue\n    seen['a'] = 1\nresult = seen['a']", 1),
     "a counter is not known after a loop": ("n = 0\nfor i in range(90):\n    n += 1\nresult = n", None),
     "a flag that was asked before": ("flag = unknown()\nx = 0\nif flag:\n    if flag:\n        x = 1\n    else:\n        x = 2\nelse:\n    x = 1\nresult = x", 1),
+    "an exception leaves what is there": ("x = 1\ntry:\n    x = 2\n    if unknown():\n        raise ValueError\n    x = 3\nexcept ValueError:\n    pass\nresult = x", None),
+    "many exceptions leave what is there": ("x = 1\ntry:\n" + 12 * "    if unknown():\n        raise ValueError\n" + "    x = 2\n    if unknown():\n        raise ValueError\n    x = 1\nexcept ValueError:\n    pass\nresult = x", None),
+    "a flag that turns in each pass": ("flag = True\nfor i in range(90):\n    flag = not flag\nresult = flag", None),
+    "a flag that turns once": ("first = True\nx = 'a'\nfor i in range(90):\n    if first:\n        x = 'b'\n    first = False\nresult = [x, first]", ["b", False]),
     "None is told apart": ("x = None if unknown() else [1]\nif x is not None:\n    result = len(x)\nelse:\n    result = 1", 1),
     "a type is told apart": ("x = 'a' if unknown() else None\nresult = 'n' if x is None else x", None),
 }  # fmt: skip

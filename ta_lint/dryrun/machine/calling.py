@@ -7,6 +7,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.raising import finish
 from ta_lint.dryrun.machine.tables import evaluate, run
 from ta_lint.dryrun.values import (
     DATA,
@@ -67,10 +68,7 @@ def call(
     if isinstance(function, Function):
         return _of_the_program(machine, function, args, kwargs, node, loose)
     if isinstance(function, Native):
-        try:
-            return function.run(Call(machine, node, args, kwargs, loose, function.name))
-        except (AssertionError, IndexError):  # a method gets another object than one of its class, or nothing
-            return Unknown(f"{function.name} gets something else than it takes")
+        return native(function, Call(machine, node, args, kwargs, loose, function.name))
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):
@@ -96,6 +94,14 @@ def call(
     )
     hand_over(machine, given, name, node)
     return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
+
+
+def native(function: Native, made: Call) -> Value:
+    """What a function of a library gives."""
+    try:
+        return function.run(made)
+    except (AssertionError, IndexError):  # a method gets another object than one of its class, or nothing
+        return Unknown(f"{function.name} gets something else than it takes")
 
 
 def _is_plain(value: Value) -> bool:
@@ -151,7 +157,7 @@ def make(
         return outlined(machine, cls, node)
     creator = cls.find("__new__")
     if isinstance(creator, Native):
-        made = creator.run(Call(machine, node, [cls, *args], kwargs, loose))
+        made = native(creator, Call(machine, node, [cls, *args], kwargs, loose))
     elif creator is not None:
         made = call(machine, creator, [cls, *args], kwargs, node, loose=loose)
     else:
@@ -190,6 +196,8 @@ def _of_the_program(
         return Unknown(f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
+    for one in machine.passes:
+        one.inside.add(id(frame.names))
     if frame.file.endswith(STUB):
         frame.site = machine.place(node)
     if machine.program.yields(frame.file, function.node):
@@ -200,16 +208,36 @@ def _of_the_program(
             machine.place(node),
             settles=False,
         )
+    made = Call(machine, node, args, kwargs, loose, function.name)
+    return _within(made, frame, function) if function.within else _whole(made, frame, function)
+
+
+def _whole(made: Call, frame: Frame, function: Function) -> Value:
+    """The body of a function, and what a library does after it."""
+    result = execute(made.machine, frame, function)
+    if function.after is not None:
+        function.after(made)
+    return result
+
+
+def _within(made: Call, frame: Frame, function: Function) -> Value:
+    """A function whose decorators are context managers."""
+    machine, node = made.machine, made.node
     for manager in function.within:
         enter(machine, manager, node)
-    try:
-        result = execute(machine, frame, function)
-        if function.after is not None:
-            function.after(Call(machine, node, args, kwargs, loose, function.name))
-        return result
-    finally:
+    results: list[Value] = []
+
+    def body() -> Flow:
+        results.append(_whole(made, frame, function))
+        return Flow.ON
+
+    def final() -> Flow:
         for manager in reversed(function.within):
             leave(machine, manager, node)
+        return Flow.ON
+
+    finish(machine, body, final)
+    return results[0]
 
 
 def enter(machine: Machine, manager: Object, node: ast.AST) -> Value:

@@ -14,6 +14,10 @@ from ta_lint.dryrun.values import NONE, Choice, Known, Unknown, Value, options
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 
 
+MOST_PARTS = 200
+"""Of a condition that is remembered. A longer one is generated."""
+
+
 def decide(machine: Machine, test: ast.expr, frame: Frame) -> bool | None:
     """Whether a condition holds, by its value, or because the same was asked before on this path."""
     verdict = truth(machine, evaluate(machine, test, frame), test)
@@ -79,7 +83,7 @@ def _key(machine: Machine, test: ast.expr, frame: Frame) -> Any:
 def _plain(test: ast.expr) -> tuple[str, tuple[ast.expr, ...]] | None:
     """The text of a condition and the names and attributes in it."""
     parts = list(ast.walk(test))
-    if not all(isinstance(part, _PLAIN) for part in parts):
+    if len(parts) > MOST_PARTS or not all(isinstance(part, _PLAIN) for part in parts):
         return None
     inner = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
     names = [part for part in parts if isinstance(part, ast.Name | ast.Attribute) and id(part) not in inner]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
-from ta_lint.dryrun.machine.machine import MOST_STEPS, Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.machine import MOST_IN_ALL, Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.reach import trains
 from ta_lint.dryrun.values import Class, Function, Object, Value
 
@@ -16,6 +16,7 @@ FRAMEWORK = "__entry__"
 def run_script(machine: Machine, path: str) -> None:
     """Run a file as a script, and then all of its functions and methods that have not been called."""
     module = machine.program.module(machine, path, "__main__")
+    machine.end = machine.steps + MOST_IN_ALL
     own = [value for value in module.fields.values() if _is_of(value, path)]
     train = [
         value for value in reversed(own) if trains(machine, value)
@@ -98,11 +99,11 @@ def _instance(machine: Machine, cls: Class) -> Value:
 
 def _guarded(machine: Machine, run: Callable[[], Value]) -> Value | None:
     """An entry has steps of its own, and begins with no condition and no loop around it."""
-    machine.limit, machine.doubt, machine.passes = machine.steps + MOST_STEPS, 0, []
+    machine.start()
     depth = len(machine.frames)
     try:
         return run()
-    except (Raised, Exhausted):
+    except (Raised, Exhausted, RecursionError):
         return None
     finally:
         del machine.frames[depth:]

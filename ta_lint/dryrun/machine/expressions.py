@@ -13,7 +13,7 @@ from ta_lint.dryrun.machine.conditions import assume, decide, is_none
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import UNROLLED, Elements, collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import attribute, binary, boolean, item, part_of, truth
+from ta_lint.dryrun.machine.objects import LARGEST, attribute, binary, boolean, item, part_of, truth
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
 from ta_lint.dryrun.values import (
     NONE,
@@ -60,7 +60,7 @@ def _formatted(machine: Machine, node: ast.JoinedStr, frame: Frame) -> Value:
         plain = isinstance(value, Known) and not (
             isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1)
         )
-        text = f"{text}{value.value}" if plain and text is not None else None  # type: ignore[attr-defined]
+        text = f"{text}{value.value}" if plain and text is not None and len(text) < LARGEST else None  # type: ignore[attr-defined]
     return Unknown("a formatted string", "str") if text is None else Known(text)
 
 
@@ -278,6 +278,9 @@ def _is_in(machine: Machine, left: Value, right: Value, node: ast.AST) -> bool |
             return True
         constants = isinstance(left, Known) and all(isinstance(one, Known) for one in right.items)
         return False if constants and right.rest is None else None
+    contains = library.find_method(right, "__contains__")
+    if contains is not None:
+        return truth(machine, call(machine, contains, [right, left], {}, node), node)
     return None
 
 
@@ -426,6 +429,7 @@ def _nested(
 
     def one(element: Value) -> Flow:
         nonlocal certain, chosen
+        machine.step()
         assign(machine, generator.target, element, inner)
         for test in generator.ifs:
             holds = decide(machine, test, inner)

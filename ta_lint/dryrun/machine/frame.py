@@ -81,6 +81,8 @@ class Pass:
     """The moment before this pass."""
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
+    inside: set[int] = field(default_factory=set)
+    """The names of the functions that are called in this pass, which no other pass sees."""
 
     @property
     def settled(self) -> bool:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.assigning import assign
@@ -11,7 +12,7 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import Known, Place, Stream, Unknown, Value
+from ta_lint.dryrun.values import Choice, Known, Place, Stream, Unknown, Value
 
 PASSES = 2
 
@@ -74,20 +75,29 @@ class Loop:
         self.machine = machine
         self.frame = frame
         self.doubt = machine.doubt
+        self.bound: set[tuple[int, Any]] = set()
+        """What the loop itself assigns in a pass."""
         self.now = Pass(Place(frame.file, node), -1, over, exact, machine.state.mark)
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
-        """One more pass. `bind` assigns what the loop goes over."""
+        """One more pass, and yet another where the settled one ends otherwise than it begins. `bind` assigns what the loop goes over."""
+        flow = self._pass(bind, body)
+        if flow is Flow.ON and self.now.settled and self._still_changes():
+            flow = self._pass(bind, body)
+        return flow
+
+    def _pass(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         machine, now = self.machine, self.now
         now.number += 1
         if now.settled:
             self._settle()
         now.mark = machine.state.mark
-        now.continues = []
+        now.continues, now.inside = [], set()
         machine.passes.append(now)
         machine.frames.append(self.frame)  # a generator that gives the elements is above it otherwise
         try:
             bind()
+            self.bound = set(machine.state.changes(now.mark))
             flow = run(machine, body, self.frame)
             if flow in (Flow.ON, Flow.CONTINUE, Flow.GONE):
                 machine.state.meet(now.mark, flow, now.continues)
@@ -112,6 +122,17 @@ class Loop:
             ):
                 state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
 
+    def _still_changes(self) -> bool:
+        """Whether the pass has changed a constant that it began with; what becomes another constant differs from pass to pass."""
+        state, found = self.machine.state, False
+        for at, (store, key, old, new) in state.changes(self.now.mark).items():
+            changed = isinstance(old, Known) and isinstance(new, Known | Unknown | Choice) and old != new
+            if changed and at not in self.bound and at[0] not in self.now.inside:
+                found = True
+                if isinstance(new, Known):
+                    state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
+        return found
+
     def end(self, flow: Flow, orelse: list[ast.stmt]) -> Flow:
         """What comes after the loop, which ended so."""
         machine, now = self.machine, self.now
@@ -123,7 +144,9 @@ class Loop:
             return flow
         broke = flow is Flow.BREAK
         if flow is Flow.ON and orelse:
+            machine.doubt += bool(breaks)
             flow = run(machine, orelse, self.frame)
+            machine.doubt = self.doubt
             if flow not in (Flow.ON, Flow.GONE) and breaks:
                 machine.leave(flow)
                 flow = Flow.GONE

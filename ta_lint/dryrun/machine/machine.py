@@ -3,24 +3,41 @@
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
-from ta_lint.dryrun.state import State
+from ta_lint.dryrun.state import Changes, State
 from ta_lint.dryrun.values import Class, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
+MOST_IN_ALL = 8 * MOST_STEPS
+"""Statements and calls of all entries of a file."""
+MOST_THROWN = 8
+"""Exceptions that are told apart where they are caught."""
 
 
 class Raised(Exception):
     """An exception of the program, on every path from here."""
 
-    def __init__(self, value: Value | None = None) -> None:
+    def __init__(self, value: Value) -> None:
         super().__init__()
         self.value = value
+
+
+@dataclass(eq=False, slots=True)
+class Catch:
+    """Where exceptions arrive that are raised from this moment on, and the state and the exception of each."""
+
+    mark: int
+    fits: Callable[[Value], bool | None] = lambda _: False
+    """Whether an exception stays here."""
+    thrown: list[tuple[Changes, Value]] = field(default_factory=list)
+    further: Changes = field(default_factory=dict)
+    """The states of all others together."""
 
 
 class Exhausted(Exception):
@@ -46,9 +63,13 @@ class Machine:
         """Statements and calls so far."""
         self.limit = MOST_STEPS
         """The step at which what runs now is cut off."""
+        self.end = MOST_IN_ALL
+        """The step at which all entries of the file are."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
+        self.catches: list[Catch] = []
+        """Who catches exceptions, the innermost last."""
         self.heavy: set[ast.AST] = set()
         """The decorators that have taken too many steps."""
         self.checking = False
@@ -101,21 +122,31 @@ class Machine:
         if self.steps > self.limit:
             raise Exhausted
 
+    def start(self) -> None:
+        """An entry begins: with steps of its own, and nothing around it."""
+        self.limit = min(self.steps + MOST_STEPS, self.end)
+        self.doubt, self.layers = 0, 0
+        self.passes, self.catches, self.assumed = [], [], {}
+        if self.modes["recording"] is not True:
+            self.state.write(self.modes, "recording", True)
+
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it."""
         depth, steps = len(self.frames), self.steps
-        now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking
+        now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
         self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + MOST_STEPS, State()
         self.outline = self.checking = False
+        self.catches, modes = [], dict(self.modes)
         try:
             yield
-        except (Raised, Exhausted):
-            pass
+        except (Raised, Exhausted, RecursionError):
+            self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
             del self.frames[depth:]
-            self.passes, self.doubt, self.limit, self.state, self.outline, self.checking = now
+            self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches = now
             self.limit += self.steps - steps
+            self.end += self.steps - steps
 
     # -- paths -----------------------------------------------------------------------------------------
 
@@ -128,8 +159,9 @@ class Machine:
             self.assumed = dict(assumed)
             try:
                 flow = arm()
-            except Raised:
+            except Raised as error:
                 raised += 1
+                parted = parted or any(one.fits(error.value) is not False for one in self.catches)
             else:
                 if flow is Flow.ON:
                     ends.append(self.state.changes(mark))
@@ -140,7 +172,7 @@ class Machine:
             self.state.undo(mark)
         self.doubt, self.assumed = doubt, assumed
         if raised == len(arms):
-            raise Raised
+            raise Raised(Unknown("an exception"))
         if not ends:
             return Flow.GONE
         self.doubt += parted
@@ -152,10 +184,38 @@ class Machine:
         if flow is Flow.RETURN:
             frame = self.frames[-1]
             frame.exits.append(self.state.changes(frame.mark))
+        elif not self.passes:
+            pass  # outside of a loop: Python would not run it
         elif flow is Flow.BREAK:
             self.passes[-1].breaks.append(self.state.changes(self.passes[-1].start))
         elif flow is Flow.CONTINUE:
             self.passes[-1].continues.append(self.state.changes(self.passes[-1].mark))
+
+    def throw(self, value: Value) -> NoReturn:
+        """An exception of the program leaves from here.
+
+        Raises:
+            Raised: always.
+        """
+        if self.catches:
+            catch = self.catches[-1]
+            if len(catch.thrown) < MOST_THROWN:
+                catch.thrown.append((self.state.changes(catch.mark), value))
+            else:
+                self.state.gather(catch.further, catch.mark)
+        raise Raised(value)
+
+    def apart(self, run: Callable[[], None]) -> None:
+        """Run what happens on a path that does not come back here."""
+        mark, doubt = self.state.mark, self.doubt
+        self.doubt += 1
+        try:
+            run()
+        except Raised:
+            pass
+        finally:
+            self.state.undo(mark)
+            self.doubt = doubt
 
     def choose(self, arms: Sequence[Callable[[], Value]]) -> Value:
         """The value of one of several expressions, each evaluated from this state.

@@ -2,12 +2,13 @@
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.calling import call, native
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.values import (
     DATA,
@@ -33,8 +34,11 @@ from ta_lint.dryrun.values import (
     options,
 )
 
-_LARGEST = 1 << 16
+LARGEST = 1 << 16
 """Of a string, list or number that is computed. A larger one is a table, and nobody asks for its parts."""
+
+_WIDTH = re.compile(r"%[-+ #0(\w)]*?[\d*]")
+"""A format that says how long the text gets."""
 
 _OPERATORS: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -154,7 +158,7 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
         if isinstance(setter, Native):
-            setter.run(Call(machine, node, [target, Known(name), new]))
+            native(setter, Call(machine, node, [target, Known(name), new]))
         elif isinstance(found, Object) and found.cls is library.PROPERTY:
             if "set" in found.fields:
                 call(machine, found.fields["set"], [target, new], {}, node)
@@ -206,8 +210,8 @@ def _element(value: Sequence, key: Value) -> Value:
         if value.rest is None:
             try:
                 return Sequence(value.cls, value.items[key.value], None, value.made)
-            except TypeError:
-                pass
+            except (TypeError, ValueError):
+                return Unknown("a slice that does not fit")
         return Sequence(value.cls, (), joined(value.every), value.made)
     if isinstance(key, Known) and isinstance(key.value, int):
         if 0 <= key.value < len(value.items) or (value.rest is None and -len(value.items) <= key.value < 0):
@@ -299,10 +303,12 @@ def binary(
 def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:
     if compute is operator.pow and not (isinstance(right, int | float) and abs(right) < 64):
         return Unknown("a large power", "float")
-    if compute in (operator.mul, operator.lshift) and any(
-        isinstance(one, str | bytes | tuple) for one in (left, right)
-    ):
+    if compute is operator.mul and any(isinstance(one, str | bytes | tuple) for one in (left, right)):
         return Unknown("it is repeated")
+    if compute is operator.lshift and not (isinstance(right, int) and right < 256):
+        return Unknown("a large number", "int")
+    if compute is operator.mod and isinstance(left, str | bytes) and _WIDTH.search(str(left)):
+        return Unknown("a formatted string", "str")
     try:
         result = compute(left, right)
     except Exception:  # noqa: BLE001 - whatever the program's own expression raises
@@ -311,7 +317,7 @@ def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Valu
         return Unknown("a large number", "int")
     return (
         Known(result)
-        if not isinstance(result, str | bytes) or len(result) < _LARGEST
+        if not isinstance(result, str | bytes) or len(result) < LARGEST
         else Unknown("a long string", "str")
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions
 from ta_lint.dryrun.machine.assigning import assign, delete
-from ta_lint.dryrun.machine.calling import enter, leave
+from ta_lint.dryrun.machine.calling import call, enter, leave
 from ta_lint.dryrun.machine.frame import Frame
-from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import binary
+from ta_lint.dryrun.machine.raising import Handler, attempt, finish
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
 from ta_lint.dryrun.values import NONE, External, Known, Object, Stream, Unknown, Value
 
@@ -46,7 +47,7 @@ def _continue(machine: Machine, node: ast.Continue, frame: Frame) -> Flow:
 
 @executes(ast.Raise)
 def _raise(machine: Machine, node: ast.Raise, frame: Frame) -> Flow:
-    raise Raised(None if node.exc is None else evaluate(machine, node.exc, frame))
+    machine.throw(Unknown("an exception") if node.exc is None else evaluate(machine, node.exc, frame))
 
 
 @executes(ast.Assert)
@@ -183,40 +184,32 @@ def _whole(pattern: ast.pattern) -> str | None:
 
 @executes(ast.Try, ast.TryStar)
 def _try(machine: Machine, node: ast.Try, frame: Frame) -> Flow:
-    """The body succeeds, and a handler runs perhaps; if the body certainly raises, one of the handlers runs."""
-    handlers = node.handlers
+    """The body succeeds, and a handler runs perhaps; if the body certainly raises, the handler that fits runs."""
 
-    def arm(handler: ast.ExceptHandler) -> Callable[[], Flow]:
-        def handled() -> Flow:
-            if handler.name is not None:
-                machine.state.write(frame.names, handler.name, Unknown("an exception"))
-            return run(machine, handler.body, frame)
+    def handler(one: ast.ExceptHandler) -> Handler:
+        def handled(value: Value) -> Flow:
+            if one.name is not None:
+                machine.state.write(frame.names, one.name, value)
+            return run(machine, one.body, frame)
 
-        return handled
+        return Handler(None if one.type is None else evaluate(machine, one.type, frame), handled)
 
-    depth = len(machine.frames), len(machine.passes)
-    try:
-        try:
-            flow = run(machine, node.body, frame)
-            if flow is Flow.ON and node.orelse:
-                flow = run(machine, node.orelse, frame)
-        except Raised:
-            del machine.frames[depth[0] :], machine.passes[depth[1] :]
-            if not handlers:
-                raise
-            flow = (
-                arm(handlers[0])()
-                if len(handlers) == 1
-                else machine.branch([arm(handler) for handler in handlers])
-            )
-        else:
-            if handlers and flow is Flow.ON:
-                flow = machine.branch([lambda: Flow.ON, *map(arm, handlers)])
-                if flow is Flow.ON:
-                    machine.doubt -= machine.doubt > 0 and _all_leave(handlers)
-    finally:
-        ended = run(machine, node.finalbody, frame) if node.finalbody else Flow.ON
-    return flow if ended is Flow.ON else ended
+    def body() -> Flow:
+        flow = run(machine, node.body, frame)
+        return run(machine, node.orelse, frame) if flow is Flow.ON else flow
+
+    def guarded() -> Flow:
+        if not node.handlers:
+            return body()
+        doubt = machine.doubt
+        flow = attempt(machine, body, [handler(one) for one in node.handlers], anywhere=True)
+        if flow is Flow.ON and machine.doubt > doubt and _all_leave(node.handlers):
+            machine.doubt -= 1
+        return flow
+
+    if not node.finalbody:
+        return guarded()
+    return finish(machine, guarded, lambda: run(machine, node.finalbody, frame))
 
 
 def _all_leave(handlers: Sequence[ast.ExceptHandler]) -> bool:
@@ -244,11 +237,21 @@ def _within(machine: Machine, node: ast.With, index: int, frame: Frame) -> Flow:
     entered = enter(machine, manager, item.context_expr) if isinstance(manager, Object) else manager
     if item.optional_vars is not None:
         assign(machine, item.optional_vars, entered, frame)
-    try:
+    if not isinstance(manager, Object):
         return _within(machine, node, index + 1, frame)
-    finally:
-        if isinstance(manager, Object):
-            leave(machine, manager, item.context_expr)
+
+    def left() -> Flow:
+        leave(machine, manager, item.context_expr)
+        return Flow.ON
+
+    def inside() -> Flow:
+        return finish(machine, lambda: _within(machine, node, index + 1, frame), left)
+
+    caught = manager.cls.find("__suppressed__")
+    if caught is None:
+        return inside()
+    kinds = call(machine, caught, [manager], {}, item.context_expr)
+    return attempt(machine, inside, [Handler(kinds, lambda _: Flow.ON)], anywhere=False)
 
 
 def _around(machine: Machine, node: ast.With, index: int, frame: Frame, manager: Stream) -> Flow:

@@ -4,12 +4,12 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import (
     DICT,
     OBJECT,
+    find,
     list_of,
     method,
     new_class,
     tuple_of,
 )
-from ta_lint.dryrun.machine.machine import Raised
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
@@ -50,7 +50,7 @@ def _command(made: Call) -> Value:
 
 @method(PARSER, "error", "exit")
 def _ends(made: Call) -> Value:
-    raise Raised
+    made.machine.throw(find("builtins.SystemExit"))
 
 
 @method(PARSER, "format_help", "format_usage", "print_help", "print_usage")

@@ -1,6 +1,7 @@
 """Types of Python that are called: `int(x)`, `list(x)`, `dict(x)`, and the names of all of them."""
 
 import builtins
+from collections.abc import Iterable
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -28,6 +29,7 @@ from ta_lint.dryrun.machine.objects import (
 from ta_lint.dryrun.values import (
     NONE,
     REST,
+    Choice,
     Class,
     Known,
     Native,
@@ -36,6 +38,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    joined,
     options,
 )
 
@@ -43,11 +46,20 @@ for _name, _class in BASES.items():
     define(_class, f"builtins.{_name}")
 
 
-for _name, _kind in vars(builtins).items():
-    if isinstance(_kind, type) and issubclass(
-        _kind, Exception | KeyboardInterrupt | SystemExit | GeneratorExit
-    ):
-        new_class(f"builtins.{_name}", bases=(EXCEPTION,))
+_EXCEPTIONS: dict[type[BaseException], Class] = {BaseException: EXCEPTION}
+
+
+def _exception(kind: type[BaseException]) -> Class:
+    """An exception of Python, below those that it derives from."""
+    if kind not in _EXCEPTIONS:
+        bases = [_exception(base) for base in kind.__bases__ if issubclass(base, BaseException)]
+        _EXCEPTIONS[kind] = new_class(f"builtins.{kind.__name__}", bases=bases)
+    return _EXCEPTIONS[kind]
+
+
+for _name, _found in vars(builtins).items():
+    if isinstance(_found, type) and issubclass(_found, BaseException):
+        define(_exception(_found), f"builtins.{_name}")
 
 define(Known(...), "builtins.Ellipsis")
 
@@ -61,10 +73,10 @@ def _constructor(cls: Class, compute: Any) -> None:
         given = made.args[1:2]
         if not given:
             return Known(compute())
-        if isinstance(given[0], Known):
+        if isinstance(given[0], Known) and compute is not bytes:
             try:
                 return Known(compute(given[0].value))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return Unknown("it cannot be converted", compute.__name__)
         for one in options(given[0]):
             convert = one.cls.find("__float__") if isinstance(one, Object) else None
@@ -84,11 +96,23 @@ def _bool(made: Call) -> Value:
     return boolean(truth(made.machine, made.args[1], made.node)) if len(made.args) > 1 else Known(False)
 
 
+def distinct(items: Iterable[Value], rest: Value | None = None) -> tuple[tuple[Value, ...], Value | None]:
+    """What a set of these holds: each once, and of those that may be equal nobody knows how many."""
+    known = tuple(dict.fromkeys(items))
+    if all(isinstance(one, Known) for one in known) or not any(
+        isinstance(one, Known | Unknown | Choice) for one in known
+    ):
+        return known, rest
+    return (), joined([*known, *([] if rest is None else [rest])])
+
+
 def _collection(cls: Class) -> None:
     def new(made: Call) -> Value:
         if len(made.args) < 2:
             return Sequence(made.args[0], (), None, made.place)  # type: ignore[arg-type]
         items, rest = iteration.collected(made.machine, made.args[1], made.node)
+        if cls is SET:
+            items, rest = distinct(items, rest)
         return Sequence(made.args[0], items, rest, made.place)  # type: ignore[arg-type]
 
     method(cls, "__new__")(new)

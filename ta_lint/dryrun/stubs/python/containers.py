@@ -22,10 +22,12 @@ from ta_lint.dryrun.machine.objects import (
     item,
     set_item,
 )
-from ta_lint.dryrun.stubs.python.construction import merge
+from ta_lint.dryrun.stubs.python.construction import distinct, merge
+from ta_lint.dryrun.stubs.python.iterating import in_order
 from ta_lint.dryrun.values import (
     NONE,
     Known,
+    Object,
     Sequence,
     Table,
     Unknown,
@@ -45,6 +47,8 @@ def _items(sequence: Value) -> Sequence:
 def _append(made: Call) -> Value:
     own = _items(made.args[0])
     value = made.argument(1, "object")
+    if own.cls.is_a(SET) and value in own.items:
+        return NONE
     made.emit("append", own, value=value)
     state = made.machine.state
     if (
@@ -58,15 +62,52 @@ def _append(made: Call) -> Value:
     return NONE
 
 
-@method(LIST, "extend")
+@method(LIST, "extend", "__iadd__")
 @method(SET, "update")
 def _extend(made: Call) -> Value:
     own = _items(made.args[0])
     items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
-    made.machine.state.refill(
-        own, own.items + items, join(own.rest, rest) if own.rest and rest else own.rest or rest
-    )
-    return NONE
+    rest = join(own.rest, rest) if own.rest and rest else own.rest or rest
+    if own.cls.is_a(SET):
+        items, rest = distinct(own.items + items, rest)
+    elif own.rest is not None or (own.items and any(one.settled for one in made.machine.passes)):
+        items, rest = (
+            own.items,
+            joined([*items, *([] if rest is None else [rest])]) if items or rest else None,
+        )
+    else:
+        items = own.items + items
+    made.machine.state.refill(own, items, rest)
+    return own if made.name == "__iadd__" else NONE
+
+
+@method(SET, "__or__", "__ior__", "union", "__and__", "__iand__", "intersection", "__sub__", "__isub__", "difference", "__xor__", "symmetric_difference", "difference_update", "intersection_update", "copy")  # fmt: skip
+def _of_sets(made: Call) -> Value:
+    """What two sets give: known where all that they hold is told apart."""
+    own, name = _items(made.args[0]), made.name.strip("_")
+    found = [iteration.collected(made.machine, one, made.node) for one in made.args[1:]]
+    items, rest = own.items, own.rest
+    for more, further in found:
+        apart = rest is None and further is None and all(_apart(one) for one in (*items, *more))
+        if name in ("or", "ior", "union"):
+            items, rest = distinct(
+                (*items, *more), joined([one for one in (rest, further) if one]) if rest or further else None
+            )
+        elif not apart:
+            items, rest = (), joined([*items, *more, *(one for one in (rest, further) if one)])
+        elif name in ("xor", "symmetric_difference"):
+            items = (*(one for one in items if one not in more), *(one for one in more if one not in items))
+        else:
+            stays = name in ("and", "iand", "intersection", "intersection_update")
+            items = tuple(one for one in items if (one in more) is stays)
+    if made.name.startswith("__i") or name.endswith("update"):
+        made.machine.state.refill(own, items, rest)
+        return own if made.name.startswith("__i") else NONE
+    return Sequence(own.cls, items, rest, made.place)
+
+
+def _apart(value: Value) -> bool:
+    return isinstance(value, Known | Object)
 
 
 @method(LIST, "pop", "popleft")
@@ -79,6 +120,8 @@ def _pop(made: Call) -> Value:
         taken = items.pop(index)
         made.machine.state.refill(own, items, None)
         return taken
+    if own.every:
+        made.machine.state.refill(own, (), joined(own.every))
     return joined(own.every)
 
 
@@ -90,24 +133,6 @@ def _insert(made: Call) -> Value:
     items.insert(index if isinstance(index, int) else len(items), value)
     made.machine.state.refill(own, items, own.rest)
     return NONE
-
-
-@method(
-    SET,
-    "difference",
-    "intersection",
-    "symmetric_difference",
-    "union",
-    "__and__",
-    "__or__",
-    "__sub__",
-    "__xor__",
-)
-def _of_sets(made: Call) -> Value:
-    own = _items(made.args[0])
-    parts = [iteration.collected(made.machine, one, made.node) for one in made.args]
-    every = [one for items, rest in parts for one in (*items, *([] if rest is None else [rest]))]
-    return Sequence(own.cls, (), joined(every) if every else None, made.place)
 
 
 @method(SET, "isdisjoint", "issubset", "issuperset")
@@ -123,11 +148,37 @@ def _clear(made: Call) -> Value:
     return NONE
 
 
-@method(LIST, "copy", "sort", "reverse", "remove", "rotate")
-@method(SET, "copy", "difference_update", "discard", "intersection_update", "remove")
-def _same(made: Call) -> Value:
+@method(LIST, "copy")
+def _copy(made: Call) -> Value:
     own = _items(made.args[0])
-    return list_of(own.items, own.rest) if made.name == "copy" else NONE
+    return list_of(own.items, own.rest)
+
+
+@method(LIST, "sort", "reverse", "rotate")
+def _reordered(made: Call) -> Value:
+    own = _items(made.args[0])
+    if made.name == "reverse" and own.rest is None:
+        made.machine.state.refill(own, reversed(own.items), None)
+    elif made.name == "sort":
+        now = in_order(own.items, own.rest, dict(made.kwargs))
+        made.machine.state.refill(own, now.items, now.rest)
+    elif own.every:
+        made.machine.state.refill(own, (), joined(own.every))
+    return NONE
+
+
+@method(LIST, "remove")
+@method(SET, "remove", "discard")
+def _removed(made: Call) -> Value:
+    own, value = _items(made.args[0]), made.argument(1, "object")
+    if own.rest is None and all(map(_apart, (*own.items, value))):
+        items = list(own.items)
+        if value in items:
+            items.remove(value)
+        made.machine.state.refill(own, items, None)
+    elif own.every:
+        made.machine.state.refill(own, (), joined(own.every))
+    return NONE
 
 
 @method(LIST, "index", "count")
@@ -136,7 +187,7 @@ def _position(made: Call) -> Value:
     return Unknown("a position", "int")
 
 
-@method(LIST, "__add__", "__iadd__")
+@method(LIST, "__add__")
 @method(TUPLE, "__add__")
 def _concatenated(made: Call) -> Value:
     left, right = made.args
@@ -261,6 +312,8 @@ def _string(made: Call) -> Value:
         and len(constants) == len(made.args) - 1
         and not made.kwargs
         and isinstance(own.value, str)
+        and sum(_length(one) for one in (own.value, *constants)) < LONGEST
+        and not (name == "format" and ":" in own.value)
     ):
         try:
             result = getattr(own.value, name)(*constants)
@@ -271,6 +324,16 @@ def _string(made: Call) -> Value:
         list_of((), Unknown("a part of a string", "str"))
         if "split" in name
         else Unknown("a string", "bool" if name.endswith("with") else "str")
+    )
+
+
+LONGEST = 2_000
+"""Characters of strings that are computed with. Longer ones are data."""
+
+
+def _length(value: Any) -> int:
+    return (
+        sum(map(_length, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 1
     )
 
 

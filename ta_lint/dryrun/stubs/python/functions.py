@@ -13,7 +13,6 @@ from ta_lint.dryrun.machine.library import (
     stub,
     table_of,
 )
-from ta_lint.dryrun.machine.machine import Raised
 from ta_lint.dryrun.machine.objects import (
     attribute,
     binary,
@@ -227,7 +226,7 @@ def _open(made: Call) -> Value:
 
 @stub("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
 def _exit(made: Call) -> Value:
-    raise Raised
+    made.machine.throw(Unknown("the program ends"))
 
 
 @stub("builtins.vars", "builtins.globals", "builtins.locals")

@@ -12,6 +12,7 @@ from ta_lint.dryrun.machine.library import (
 )
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.values import (
+    FALSE,
     NONE,
     Class,
     Consumer,
@@ -19,7 +20,6 @@ from ta_lint.dryrun.values import (
     Object,
     Sequence,
     Stream,
-    Table,
     Unknown,
     Value,
     join,
@@ -36,8 +36,11 @@ _FEW_INSIDE = 12
 def _range(made: Call) -> Value:
     bounds = [one.value if isinstance(one, Known) else None for one in made.args]
     if bounds and all(isinstance(one, int) for one in bounds):
-        numbers = range(*bounds)  # type: ignore[arg-type]
-        if len(numbers) <= _FEW:
+        try:
+            numbers = range(*bounds)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return Unknown("a range that does not fit")
+        if len(numbers[: _FEW + 1]) <= _FEW:
             return list_of(map(Known, numbers))
         first: Value = Known(numbers[0])
         few = tuple(map(Known, numbers)) if len(numbers) <= _FEW_INSIDE else None
@@ -138,21 +141,43 @@ def _zip(made: Call) -> Value:
     return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 
 
-@stub("builtins.iter", "builtins.reversed", "builtins.sorted", "builtins.frozenset")
-def _again(made: Call) -> Value:
+@stub("builtins.iter")
+def _iterator(made: Call) -> Value:
     value = made.argument(0, "iterable")
-    if isinstance(value, Sequence):
-        return (
-            list_of(value.items, value.rest)
-            if value.rest is not None or len(value.items) < 2
-            else list_of(value.items)
-        )
-    if isinstance(value, Object) and not isinstance(value, Stream | Table):
-        found = iteration.elements(made.machine, value, made.node)
-        return found if isinstance(found, Stream) else list_of(*found)
-    return (
-        value if isinstance(value, Stream) else list_of(*iteration.collected(made.machine, value, made.node))
-    )
+    if isinstance(value, Stream):
+        return value
+    found = iteration.elements(made.machine, value, made.node)
+    return found if isinstance(found, Stream) else list_of(*found)
+
+
+@stub("builtins.reversed")
+def _reversed(made: Call) -> Value:
+    items, rest = iteration.collected(made.machine, made.argument(0, "iterable"), made.node)
+    return list_of(reversed(items)) if rest is None else list_of((), joined([*items, rest]))
+
+
+@stub("builtins.sorted")
+def _sorted(made: Call) -> Value:
+    items, rest = iteration.collected(made.machine, made.argument(0, "iterable"), made.node)
+    return in_order(items, rest, dict(made.kwargs))
+
+
+def in_order(items: tuple[Value, ...], rest: Value | None, how: dict[str, Value]) -> Sequence:
+    """A sorted list: constants are compared, and of other values nobody knows the order."""
+    reverse = how.pop("reverse", FALSE)
+    if (
+        rest is None
+        and not how
+        and isinstance(reverse, Known)
+        and all(isinstance(one, Known) for one in items)
+    ):
+        try:
+            return list_of(map(Known, sorted((one.value for one in items), reverse=bool(reverse.value))))  # type: ignore[attr-defined]
+        except TypeError:
+            pass
+    if rest is None and len(items) < 2:
+        return list_of(items)
+    return list_of([joined(items)] * len(items)) if rest is None else list_of((), joined([*items, rest]))
 
 
 @stub("builtins.next")

@@ -64,6 +64,24 @@ def _call_partial(made: Call) -> Value:
     )
 
 
+SUPPRESS = new_class("contextlib.suppress")
+
+
+@method(SUPPRESS, "__init__")
+def _suppress(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    own.fields["kinds"] = tuple_of(made.args[1:])
+    return NONE
+
+
+@method(SUPPRESS, "__suppressed__")
+def _suppressed(made: Call) -> Value:
+    own = made.args[0]
+    assert isinstance(own, Object)
+    return own.fields["kinds"]  # type: ignore[no-any-return]
+
+
 @stub("ta_lint.keeps")
 def _keeps(made: Call) -> Value:
     return made.args[0] if made.args else NONE

@@ -8,7 +8,7 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import list_of, method, new_class, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import item
-from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module
+from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module, own_of
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import (
     FALSE,
@@ -33,15 +33,9 @@ KEYED = new_class("torch.nn.ModuleDict", bases=(MODULE,))
 NAMED_PARAMETERS = new_class("torch.nn.ParameterDict", bases=(KEYED,))
 
 
-def _own(made: Call) -> Object:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    return own
-
-
 @method(CONTAINER, "__init__")
 def _fill(made: Call) -> Value:
-    own = _own(made)
+    own = own_of(made)
     items: tuple[Value, ...]
     rest: Value | None = None
     if own.cls.is_a(SEQUENTIAL):
@@ -63,7 +57,7 @@ def _fill(made: Call) -> Value:
 @method(SEQUENTIAL, "forward")
 def _in_order(made: Call) -> Value:
     value: Value = made.args[1] if len(made.args) > 1 else made.kwargs.get("input", Unknown("an input"))
-    for layer in _layers(_own(made)):
+    for layer in _layers(own_of(made)):
         value = call(made.machine, layer, [value], {}, made.node)
     return value
 
@@ -88,12 +82,12 @@ def _members(own: Object) -> Sequence:
 
 @method(CONTAINER, "__iter__")
 def _iterated(made: Call) -> Value:
-    return _members(_own(made))
+    return _members(own_of(made))
 
 
 @method(CONTAINER, "__getitem__")
 def _indexed(made: Call) -> Value:
-    own, key = _own(made), made.args[1]
+    own, key = own_of(made), made.args[1]
     chosen = item(made.machine, _members(own), key, made.node)
     if not (isinstance(key, Known) and isinstance(key.value, slice) and isinstance(chosen, Sequence)):
         return chosen
@@ -133,7 +127,7 @@ def _hold(
 @method(CONTAINER, "__setitem__")
 def _replace(made: Call) -> Value:
     """Another layer takes the place of one; if nobody knows of which, of each perhaps."""
-    own, key, new = _own(made), made.args[1], made.args[2]
+    own, key, new = own_of(made), made.args[1], made.args[2]
     names = _known(own)
     index = key.value if isinstance(key, Known) and isinstance(key.value, int) else None
     if index is not None and -len(names) <= index < len(names):
@@ -149,7 +143,7 @@ def _replace(made: Call) -> Value:
 @method(CONTAINER, "__delitem__", "pop")
 def _remove(made: Call) -> Value:
     """The layers behind one that goes away move up."""
-    own, key = _own(made), made.argument(1, "key", -1)
+    own, key = own_of(made), made.argument(1, "key", -1)
     items = [own.fields[name] for name in _known(own)]
     gone = item(made.machine, _members(own), key, made.node)
     try:
@@ -165,13 +159,13 @@ def _remove(made: Call) -> Value:
 
 @method(CONTAINER, "__len__")
 def _length(made: Call) -> Value:
-    own = _own(made)
+    own = own_of(made)
     return Unknown("a length", "int") if "…" in own.fields else Known(len(_layers(own)))
 
 
 @method(CONTAINER, "append", "extend", "insert")
 def _append(made: Call) -> Value:
-    own = _own(made)
+    own = own_of(made)
     if made.name == "extend":
         items, rest = iteration.collected(made.machine, made.argument(1, "modules"), made.node)
     else:
@@ -190,19 +184,30 @@ def _append(made: Call) -> Value:
 
 @method(KEYED, "__init__", "update")
 def _fill_keyed(made: Call) -> Value:
-    own = _own(made)
+    own = own_of(made)
     given = made.args[1] if len(made.args) > 1 else table_of({})
     if isinstance(given, Table):
         for name, value in given.fields.items():
             made.machine.state.write(own.fields, "…" if name is REST else str(name), _kept(own, value))
-    else:
-        made.machine.state.write(own.fields, "incomplete", TRUE)
+        return NONE
+    items, rest = iteration.collected(made.machine, given, made.node)
+    for pair in items:
+        known = isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Known)
+        if known:
+            made.machine.state.write(own.fields, str(pair.items[0].value), _kept(own, pair.items[1]))  # type: ignore[attr-defined]
+        else:
+            rest = pair if rest is None else join(rest, pair)
+    if rest is not None:
+        value = rest.items[1] if isinstance(rest, Sequence) and len(rest.items) == 2 else Unknown("a module")
+        made.machine.state.write(own.fields, "…", _kept(own, value))
+        if not is_module(value):
+            made.machine.state.write(own.fields, "incomplete", TRUE)
     return NONE
 
 
 @method(KEYED, "__getitem__")
 def _keyed(made: Call) -> Value:
-    own, key = _own(made), made.args[1]
+    own, key = own_of(made), made.args[1]
     if isinstance(key, Known) and key.value in own.fields:
         return own.fields[key.value]  # type: ignore[no-any-return]
     every = [value for _, value in _entries(own)] + [
@@ -219,15 +224,35 @@ def _entries(own: Object) -> list[tuple[str, Value]]:
 def _set_keyed(made: Call) -> Value:
     key = made.args[1]
     name = str(key.value) if isinstance(key, Known) else "…"
-    made.machine.state.write(_own(made).fields, name, _kept(_own(made), made.args[2]))
+    made.machine.state.write(own_of(made).fields, name, _kept(own_of(made), made.args[2]))
     return NONE
 
 
 @method(KEYED, "items", "keys", "values", "__iter__")
 def _keyed_parts(made: Call) -> Value:
-    own, name = _own(made), made.name
-    pairs = [(Known(key), value) for key, value in _entries(own)]
-    values = [
-        tuple_of(pair) if name == "items" else pair[1] if name == "values" else pair[0] for pair in pairs
-    ]
-    return list_of(values)
+    own = own_of(made)
+
+    def part(key: Value, value: Value) -> Value:
+        return tuple_of([key, value]) if made.name == "items" else value if made.name == "values" else key
+
+    beyond = Unknown("a module out of sight") if own.fields.get("incomplete") == TRUE else own.fields.get("…")
+    return list_of(
+        [part(Known(key), value) for key, value in _entries(own)],
+        None if beyond is None else part(Unknown("a name", "str"), beyond),
+    )
+
+
+@method(KEYED, "__contains__")
+def _has_key(made: Call) -> Value:
+    own, key = own_of(made), made.args[1]
+    if isinstance(key, Known) and key.value in dict(_entries(own)):
+        return TRUE
+    is_open = "…" in own.fields or own.fields.get("incomplete") == TRUE
+    return FALSE if isinstance(key, Known) and not is_open else Unknown("a key", "bool")
+
+
+@method(KEYED, "__len__")
+def _count(made: Call) -> Value:
+    own = own_of(made)
+    is_open = "…" in own.fields or own.fields.get("incomplete") == TRUE
+    return Unknown("a length", "int") if is_open else Known(len(_entries(own)))

@@ -9,7 +9,7 @@ from ta_lint.dryrun.machine.library import family, method, new_class, stub, tupl
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Class, Known, Object, Sequence, Unknown, Value
+from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Object, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
@@ -321,7 +321,7 @@ def _define(name: str, layer: Layer) -> Class:
     def forward(made: Call) -> Value:
         own = made.args[0]
         assert isinstance(own, Object)
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor)]
+        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
         sizes = own.fields.get("sizes")
@@ -366,7 +366,7 @@ def _any_layer(name: str) -> Value | None:
     def forward(made: Call) -> Value:
         own = made.args[0]
         assert isinstance(own, Object)
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor)]
+        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
         return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
 
     method(cls, "__init__")(init)

@@ -176,7 +176,8 @@ def set_mode(
             set_mode(machine, child, wants, made, seen)
 
 
-def _own(made: Call) -> Object:
+def own_of(made: Call) -> Object:
+    """The module whose method is called."""
     own = made.args[0]
     assert isinstance(own, Object)
     return own
@@ -190,7 +191,7 @@ def _buffers(made: Call) -> Value:
 
 @method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
-    found = held(_own(made))
+    found = held(own_of(made))
     return list_of(
         [one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight")
     )
@@ -198,7 +199,7 @@ def _parameters(made: Call) -> Value:
 
 @method(MODULE, "named_parameters")
 def _named_parameters(made: Call) -> Value:
-    found = held(_own(made))
+    found = held(own_of(made))
     pairs = [
         tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
         for name, one in found.parameters
@@ -211,7 +212,7 @@ def _named_parameters(made: Call) -> Value:
 
 @method(MODULE, "modules", "children", "named_modules", "named_children")
 def _modules(made: Call) -> Value:
-    own, name = _own(made), made.name
+    own, name = own_of(made), made.name
     pairs = list(modules(own)) if name.endswith("modules") else list(children(own))
     values = [tuple_of([Known(path), one]) if name.startswith("named") else one for path, one in pairs]
     return list_of(values, None if held(own).complete else Unknown("a module out of sight"))
@@ -238,7 +239,7 @@ def _moved(made: Call) -> Value:
 
 @method(MODULE, "apply")
 def _apply(made: Call) -> Value:
-    for _, one in list(modules(_own(made))):
+    for _, one in list(modules(own_of(made))):
         call(made.machine, made.argument(1, "fn"), [one], {}, made.node)
     return made.args[0]
 
@@ -246,7 +247,7 @@ def _apply(made: Call) -> Value:
 @method(MODULE, "requires_grad_")
 def _requires_grad(made: Call) -> Value:
     wants = made.constant(1, "requires_grad", True)
-    for _, one in held(_own(made)).parameters:
+    for _, one in held(own_of(made)).parameters:
         made.machine.state.write(
             one.fields, FACTS, replace(one.facts, requires=None if wants is ... else bool(wants))
         )
@@ -256,7 +257,7 @@ def _requires_grad(made: Call) -> Value:
 
 @method(MODULE, "zero_grad")
 def _zero_grad(made: Call) -> Value:
-    made.emit("clear", made.args[0], parameters=held(_own(made)))
+    made.emit("clear", made.args[0], parameters=held(own_of(made)))
     return NONE
 
 
@@ -305,7 +306,7 @@ def _load(made: Call) -> Value:
 def _register(made: Call) -> Value:
     name, value = made.constant(1, "name"), made.argument(2, "tensor")
     if isinstance(name, str):
-        made.machine.state.write(_own(made).fields, name, value)
+        made.machine.state.write(own_of(made).fields, name, value)
     return NONE
 
 
@@ -338,7 +339,7 @@ def _get(made: Call) -> Value:
 
 @method(MODULE, "__copied__")
 def _copied(made: Call) -> Value:
-    return _copy(_own(made), {}, made)
+    return _copy(own_of(made), {}, made)
 
 
 def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:

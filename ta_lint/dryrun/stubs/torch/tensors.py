@@ -201,6 +201,8 @@ def _why_unknown(value: Value) -> tuple[str, ...]:
     if isinstance(value, Sequence | Table):
         inner = value.every if isinstance(value, Sequence) else value.fields.values()
         return _few(*map(_why_unknown, inner))
+    if isinstance(value, Choice):
+        return _few(*map(_why_unknown, value.options))
     return ()
 
 

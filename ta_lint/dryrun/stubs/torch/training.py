@@ -11,12 +11,12 @@ from ta_lint.dryrun.machine.library import (
     OBJECT,
     define,
     family,
+    find,
     list_of,
     method,
     new_class,
     stub,
 )
-from ta_lint.dryrun.machine.machine import Raised
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, computed, kept_nothing_of
 from ta_lint.dryrun.values import (
@@ -136,7 +136,7 @@ def _step(made: Call) -> Value:
     own = made.args[0]
     assert isinstance(own, Object)
     if len(made.args) > 2:
-        raise Raised
+        made.machine.throw(find("builtins.TypeError"))
     closure = made.given(1, "closure")
     result: Value = NONE
     if closure is not None and closure != NONE:

@@ -1,0 +1,225 @@
+"""Small programs of which a dry run once said what is not so, found by `benchmarks/generated.py`."""
+
+from collections.abc import Iterator
+
+import pytest
+from generating.runs import Runner, runner
+
+HEAD = "import contextlib\nimport functools\nimport os\nimport random\nimport sys\nfrom collections import OrderedDict\nimport torch\nfrom torch import nn\nx, y = torch.randn(2, 4), torch.randn(2, 4)\n"
+PROGRAMS = {
+    "parameters are frozen by their attribute": """
+model = nn.Linear(4, 4)
+for p in model.parameters():
+    p.requires_grad = False
+loss = (model(x) + nn.Linear(4, 4)(x)).sum()
+loss.backward()
+""",
+    "many parameters are frozen": """
+model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(3)], nn.LSTM(4, 4))
+for name, p in model.named_parameters():
+    p.requires_grad = False
+for p in nn.MultiheadAttention(4, 2).parameters():
+    p.requires_grad_(False)
+chosen = list(model.parameters())
+""",
+    "a layer is one of two": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.BatchNorm1d(4) if len(sys.argv) > 3 else nn.Linear(4, 4)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer.step()
+""",
+    "a model is one of two": """
+first, second = nn.Linear(4, 4), nn.LayerNorm(4)
+chosen = first if random.random() < 2 else second
+loss = chosen(x).sum()
+loss.backward()
+""",
+    "a graph is lost on one path": """
+model = nn.Linear(4, 4)
+out = model(x)
+if os.environ.get('UNSEEN') is None:
+    out = out.detach()
+loss = out.sum() + model.bias.sum()
+loss.backward()
+""",
+    "a call that perhaps happens does not record": """
+model = nn.Linear(4, 4)
+def apply(net):
+    return net(x)
+if len(sys.argv) > 1:
+    with torch.no_grad():
+        apply(model)
+apply(model).sum().backward()
+""",
+    "a loop that is left does not come to its else": """
+model = nn.Linear(4, 4)
+for _ in (1, 2, 3):
+    if random.random() < 2:
+        break
+else:
+    model(x)
+""",
+    "a loop that goes backwards": "for last in reversed(range(3)):\n    pass\nfor lowest in sorted({3, 1, 2}, reverse=True):\n    pass\n",
+    "a mode that turns in each pass": """
+model = nn.Linear(4, 4)
+for step in range(4):
+    model(x)
+    model.train(not model.training)
+""",
+    "a mode that a later pass sees": """
+model = nn.Linear(4, 4)
+for epoch in range(2):
+    model.train()
+    for step in range(4):
+        match step:
+            case 1:
+                model.eval()
+            case 2 | 3:
+                model(x)
+""",
+    "a weight that is computed": """
+model = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(x).sum().backward()
+optimizer.step()
+""",
+    "layers of another size than they are written": """
+model = nn.LSTM(4, 3, num_layers=2, bidirectional=True)
+attention = nn.MultiheadAttention(4, 2)
+p, *others = [*model.parameters(), *attention.parameters()]
+""",
+    "an exception that is suppressed": """
+model = nn.Linear(4, 4)
+for step in range(2):
+    model(x)
+    with contextlib.suppress(KeyError):
+        if random.random() < 2:
+            raise KeyError('late')
+        model.eval()
+""",
+    "an exception that is caught": """
+model = nn.Linear(4, 4)
+try:
+    model.eval()
+    if os.environ.get('UNSEEN') is None:
+        raise KeyError('early')
+    model.train()
+    model(x)
+except ValueError:
+    model.train()
+except (KeyError, TypeError) as error:
+    print(error)
+model(x)
+""",
+    "an exception that leaves a block without recording": """
+model = nn.Linear(4, 4)
+try:
+    with torch.no_grad():
+        if random.random() < 2:
+            raise KeyError('early')
+        model.eval()
+except KeyError:
+    pass
+loss = model(x).sum()
+loss.backward()
+""",
+    "a return from a block without recording": """
+model = nn.Linear(4, 4)
+def look():
+    with torch.no_grad():
+        if random.random() < 2:
+            return 1
+        model.eval()
+    return 2
+look()
+loss = model(x).sum()
+loss.backward()
+""",
+    "a return that something final follows": """
+model = nn.Linear(4, 4)
+def look():
+    model.eval()
+    try:
+        if random.random() < 2:
+            return 1
+        model(x)
+    finally:
+        model.train()
+look()
+loss = model(x).sum()
+""",
+    "a decorated function that raises": """
+model = nn.Linear(4, 4)
+@torch.no_grad()
+def look():
+    if random.random() < 2:
+        raise KeyError('early')
+try:
+    look()
+except KeyError:
+    pass
+loss = model(x).sum()
+loss.backward()
+""",
+    "a dictionary of modules made from pairs": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleDict(zip('ab', [nn.Linear(4, 4), nn.Linear(4, 4)]))
+    def forward(self, x):
+        for name in self.parts:
+            if 'a' in self.parts:
+                x = self.parts[name](x)
+        return x
+loss = Net()(x).sum()
+loss.backward()
+""",
+    "layers one after another by reduce": """
+layers = [nn.Linear(4, 4), nn.LayerNorm(4)]
+loss = functools.reduce(lambda value, layer: layer(value), layers, x).sum()
+loss.backward()
+""",
+    "sets of parameters": """
+first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+chosen = set()
+for model in (first, second, first):
+    chosen |= set(model.parameters())
+count = len(chosen)
+left = chosen - set(second.parameters())
+optimizer = torch.optim.SGD(list(left), lr=0.1)
+optimizer.step()
+""",
+    "lists that change in place": """
+numbers = [3, 1, 2]
+numbers.sort()
+numbers.reverse()
+numbers += [5]
+numbers.remove(3)
+again = [1]
+for _ in range(3):
+    again += again
+""",
+    "a model and its copy that nobody calls": """
+import copy
+model = nn.Sequential(OrderedDict([('first', nn.Linear(4, 4)), ('second', nn.Linear(4, 4))]))
+again = copy.deepcopy(model)
+loss = nn.Linear(4, 4)(x).sum() + sum(p.sum() for p in again.parameters())
+loss.backward()
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    with runner(tmp_path_factory.mktemp("shrunk")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_nothing_is_claimed_that_is_not_so(both: Runner, text: str) -> None:
+    compared = both.compared(HEAD + text)
+    assert compared.status == "ended"
+    assert compared.false == []
