@@ -25,7 +25,7 @@ SLOW = """
     silent_errors preflight ranks integrations bad_input snapshot overhead diff frameworks program framework_monitors recorder damaged_runs runs
     sinks watching monitor trace server action safe_fixes runner runtime_reports examples pre_commit distributed_rules masking guards fine_tuning
     fixing_benchmark fixes_benchmark vscode site adding_a_rule compile collector tokenizers from_frameworks large_traces dogfood
-    from_torch_audit migrations many_generated
+    from_torch_audit migrations
 """.split()
 """The files about whole programs, processes, frameworks, corpora and browsers, longest first. They take two thirds of the time, and
 `-m "not slow"` leaves them out."""
