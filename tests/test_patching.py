@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 import pytest
 import torch
@@ -331,3 +332,21 @@ def test_a_hook_goes_at_once_where_torch_calls_none() -> None:
     before = dict(_global_optimizer_post_hooks)
     removing(register_optimizer_step_post_hook(lambda *_: None))()
     assert dict(_global_optimizer_post_hooks) == before
+
+
+def test_a_wrapper_comes_off_where_a_timeout_cuts_that_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Gate.open
+    undo = Undo()
+    undo.patch(Door, "open", adding("ours"))
+    assert Gate().open() == ["ours"]
+    put, cuts = Patch._put, iter([True])
+
+    def cut(self: Patch, *args: Any) -> None:
+        if next(cuts, False):
+            raise TimeoutError
+        put(self, *args)
+
+    monkeypatch.setattr(Patch, "_put", cut)
+    with pytest.raises(TimeoutError):
+        undo()
+    assert Gate.open is before

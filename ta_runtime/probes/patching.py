@@ -223,16 +223,15 @@ class _Watched(ABC):
             self._put(layer, layer.now)
 
     def undo(self) -> None:
-        """Nothing happens if it was done."""
-        layer, self._layer = self._layer, None
+        """Nothing happens if it was done; where it was cut short, the rest is done."""
+        layer = self._layer
         if layer is None:
             return
-        watches = list(layer.watches)
-        watches.remove(self._watch)
-        layer.watches = tuple(watches)
-        if not watches and self._found() is layer.now:
-            layer.now = layer.before
+        layer.watches = tuple(watch for watch in layer.watches if watch is not self._watch)
+        if not layer.watches and self._found() is layer.now:
             self._put(layer, layer.before)
+            layer.now = layer.before
+        self._layer = None
 
     @abstractmethod
     def _new_layer(self, found: Any) -> _Layer: ...

@@ -23,8 +23,17 @@ class Undo(list[Callable[[], object]]):
             return
         with ExitStack() as rest:
             for undo in self:
-                rest.callback(undo)
+                rest.callback(_fully, undo)
             self.clear()
+
+
+def _fully(undo: Callable[[], object]) -> None:
+    """Undo something, also where a timeout or Ctrl-C cuts that short. Each can be undone again."""
+    try:
+        undo()
+    except BaseException:
+        undo()
+        raise
 
 
 def nothing() -> None:
