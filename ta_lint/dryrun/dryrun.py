@@ -1,6 +1,14 @@
 """One dry run of a script: what happens, in order."""
 
-from ta_lint.dryrun.machine import assigning, conditions, definitions, expressions, loops, statements
+from ta_lint.dryrun.machine import (
+    assigning,
+    comprehensions,
+    conditions,
+    definitions,
+    expressions,
+    loops,
+    statements,
+)
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
@@ -43,7 +51,7 @@ from ta_lint.dryrun.stubs.torch import (
 from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
 from ta_lint.project.layout import Layout
 
-_LANGUAGE = (assigning, conditions, definitions, expressions, loops, statements)
+_LANGUAGE = (assigning, comprehensions, conditions, definitions, expressions, loops, statements)
 _LIBRARIES = (
     arguments,
     classes,

@@ -59,7 +59,7 @@ class State:
         for store, key, old in self._journal[min(self.gathered, self.mark) if found else mark :]:
             at, now = (id(store), key), store.get(key, ABSENT)
             before, value = found[at][2:] if at in found else (old, old)
-            found[at] = store, key, before, _both([value, old, now])
+            found[at] = store, key, before, _one_of([value, old, now])
         self.gathered = self.mark
 
     def undo(self, mark: int) -> None:
@@ -108,6 +108,14 @@ class State:
                 self.remove(store, key)
             elif value is not store.get(key, ABSENT):
                 self.write(store, key, value)
+
+
+def _one_of(values: list[Any]) -> Any:
+    """The same where there are so many of them that joining takes too long: what differs is not known."""
+    first = values[0]
+    if not isinstance(first, Value) or not all(isinstance(one, Value) for one in values):
+        return _both(values)
+    return first if all(one is first or one == first for one in values) else Unknown("it differs")
 
 
 def _both(values: list[Any]) -> Any:
