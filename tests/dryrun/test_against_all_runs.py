@@ -1,10 +1,11 @@
-"""The same as `test_against_runs`, for six hundred more programs of the repository: each runs for real once."""
+"""The same as `test_against_runs`, for three hundred more programs of the repository: each runs for real once."""
 
 import pytest
 from oracle import Comparison, compared, shares
 from runnable import programs, sample
 
-FROM, TO = 60, 780
+FROM, TO = 60, 360
+"""`benchmarks/dry_run.py` takes all."""
 FLOORS = {"actions": 0.98, "losses": 0.95, "optimizers": 0.96, "calls": 0.96}
 """The shares that are known today: no change may lower them."""
 
@@ -16,7 +17,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Comparison]:
 
 
 def test_nothing_is_claimed_that_does_not_happen(results: list[Comparison]) -> None:
-    assert len(results) >= 560
+    assert len(results) >= 230
     assert {one.program: one.false for one in results if one.false} == {}
 
 
