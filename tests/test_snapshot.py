@@ -988,8 +988,8 @@ def test_what_goes_wrong_three_times_ends_the_snapshots_and_not_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Broken(nn.Linear):
-        def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, nn.Parameter]]:
-            raise RuntimeError("no parameters today")
+        def named_modules(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, nn.Module]]:
+            raise RuntimeError("no modules today")
 
     model = Broken(4, 2)
     optimizer = torch.optim.SGD([model.weight])
@@ -998,7 +998,7 @@ def test_what_goes_wrong_three_times_ends_the_snapshots_and_not_the_run(
         train(model, optimizer, 8)
         assert nn.Module.__call__ is call
     said = capsys.readouterr().err
-    assert said.count("no parameters today") == 3
+    assert said.count("no modules today") == 3
     assert "no more snapshots are taken" in said
 
 
