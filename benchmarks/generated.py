@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from fuzzing.originals import draw
 from fuzzing.shrinking import shrunk
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -72,21 +72,7 @@ def main() -> int:
 
 def generate(count: int, number: int, take: Callable[[str], None]) -> None:
     """Draw this many programs of a seed."""
-
-    @seed(number)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(programs())
-    def draw(text: str) -> None:
-        take(text)
-
-    run: Callable[[], None] = draw
-    run()
+    draw(programs(), number, count, take)
 
 
 def _kind(claim: str) -> str:

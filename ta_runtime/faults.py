@@ -51,7 +51,7 @@ def _library_roots() -> tuple[str, ...]:
     roots = [
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
-        str(Path(__file__).parent),
+        _OWN.removesuffix(os.sep),
         str(Path(errors.__file__).parents[1]),
     ]
     if torch is not None and torch.origin is not None:
@@ -128,10 +128,14 @@ def _is_users_class(kind: type[BaseException]) -> bool:
     return isinstance(file, str) and not is_library(file)
 
 
+def is_own_file(filename: str) -> bool:
+    """Whether code of this file is this package's own, or stands in for that of torch."""
+    return filename.startswith(_OWN) or filename.endswith(PASSED_OVER)
+
+
 def is_ours(code: CodeType) -> bool:
-    """Whether code is this package's own, or stands in for that of torch."""
-    name = code.co_filename
-    return name.startswith(_OWN) or name.endswith(PASSED_OVER) or code.co_qualname == CALLED_FOR
+    """Whether code is of such a file, or makes a call for a line of the run's."""
+    return is_own_file(code.co_filename) or code.co_qualname == CALLED_FOR
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:

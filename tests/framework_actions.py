@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 import torch.optim.optimizer as optimizers
+from real_actions import before
 from torch import nn
 from torch.optim import lr_scheduler
 
@@ -62,17 +63,6 @@ def reached(loss: torch.Tensor) -> list[tuple[int, str]]:
 def held(optimizer: optimizers.Optimizer) -> list[tuple[int, str]]:
     """What an optimizer updates."""
     return sorted({name(one) for group in optimizer.param_groups for one in group["params"]})
-
-
-def before(owner: Any, method: str, tell: Any) -> None:
-    """Tell of each call of a method."""
-    original = getattr(owner, method)
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        tell(*args, **kwargs)
-        return original(*args, **kwargs)
-
-    setattr(owner, method, told)
 
 
 def scheduled(*_: Any, **__: Any) -> None:

@@ -70,18 +70,11 @@ class _Names:
             for word in re.findall(r"\w+", node.value)
         }
         said |= {
-            one.id
+            one.id if isinstance(one, ast.Name) else one.attr
             for node in every
             if isinstance(node, ast.FormattedValue)
             for one in ast.walk(node)
-            if isinstance(one, ast.Name)
-        }
-        said |= {
-            one.attr
-            for node in every
-            if isinstance(node, ast.FormattedValue)
-            for one in ast.walk(node)
-            if isinstance(one, ast.Attribute)
+            if isinstance(one, ast.Name | ast.Attribute)
         }
         given = {
             keyword.arg

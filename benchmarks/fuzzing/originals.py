@@ -11,6 +11,7 @@ from random import Random
 import hypothesis
 import hypothesmith
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.strategies import SearchStrategy
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CORPORA = ROOT / "benchmarks" / "corpora"
@@ -74,6 +75,12 @@ def _small(corpora: Path) -> tuple[list[Path], list[Path]]:
 def grammatical(seed: int, count: int) -> list[str]:
     """About this many programs that hypothesmith draws from Python's grammar, with no thought of what they mean."""
     found: list[str] = []
+    draw(hypothesmith.from_grammar(), seed, count, found.append)
+    return found
+
+
+def draw(programs: SearchStrategy[str], seed: int, count: int, take: Callable[[str], None]) -> None:
+    """Give about this many programs of a strategy to `take`: the same for a seed."""
 
     @hypothesis.seed(seed)
     @settings(
@@ -83,10 +90,9 @@ def grammatical(seed: int, count: int) -> list[str]:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @hypothesis.given(hypothesmith.from_grammar())
+    @hypothesis.given(programs)
     def collect(program: str) -> None:
-        found.append(program)
+        take(program)
 
     run: Callable[[], None] = collect
     run()
-    return found

@@ -45,9 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ta_lint.dryrun.dryrun import dry_run
     from ta_lint.dryrun.explain import explanation, text
 
-    path, _, function = (
-        arguments.path.partition(":") if not Path(arguments.path).exists() else (arguments.path, "", "")
-    )
+    path, function = arguments.path, ""
+    if not Path(path).exists() and ":" in path:
+        path, _, function = path.rpartition(":")
     if path in catalogue():
         raise UsageError(f"{path} is a rule; write `ta-lint rule {path}`")
     if not Path(path).is_file():

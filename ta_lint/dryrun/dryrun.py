@@ -1,6 +1,6 @@
-"""One dry run of a script: what happens, in order."""
+"""One dry run of a script: what happens, in order. The kinds of syntax and the libraries are imported for what they register."""
 
-from ta_lint.dryrun.machine import (
+from ta_lint.dryrun.machine import (  # noqa: F401
     assigning,
     comprehensions,
     conditions,
@@ -12,7 +12,7 @@ from ta_lint.dryrun.machine import (
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.program import Program, layout_of
-from ta_lint.dryrun.stubs import (
+from ta_lint.dryrun.stubs import (  # noqa: F401
     configuration,
     einops,
     plain,
@@ -23,7 +23,7 @@ from ta_lint.dryrun.stubs import (
     torchmetrics,
     torchvision,
 )
-from ta_lint.dryrun.stubs.python import (
+from ta_lint.dryrun.stubs.python import (  # noqa: F401
     arguments,
     classes,
     construction,
@@ -33,7 +33,7 @@ from ta_lint.dryrun.stubs.python import (
     iterating,
     standard,
 )
-from ta_lint.dryrun.stubs.torch import (
+from ta_lint.dryrun.stubs.torch import (  # noqa: F401
     autograd,
     creation,
     data,
@@ -48,44 +48,8 @@ from ta_lint.dryrun.stubs.torch import (
     samplers,
     training,
 )
-from ta_lint.dryrun.stubs.torch import containers as containers_of_modules
+from ta_lint.dryrun.stubs.torch import containers as containers_of_modules  # noqa: F401
 from ta_lint.project.layout import Layout
-
-_LANGUAGE = (assigning, comprehensions, conditions, definitions, expressions, loops, statements)
-_LIBRARIES = (
-    arguments,
-    classes,
-    construction,
-    containers,
-    functions,
-    introspection,
-    iterating,
-    standard,
-    configuration,
-    einops,
-    plain,
-    pretrained,
-    programs,
-    progress,
-    sklearn,
-    torchmetrics,
-    torchvision,
-    autograd,
-    containers_of_modules,
-    creation,
-    data,
-    environment,
-    functional,
-    in_place,
-    layers,
-    members,
-    modes,
-    modules,
-    operations,
-    samplers,
-    training,
-)
-"""What is imported for what it registers."""
 
 
 def of_project(root: str) -> Machine:
@@ -96,8 +60,5 @@ def of_project(root: str) -> Machine:
 def dry_run(path: str) -> Machine:
     """Run a script, and then each of its functions and methods that nobody calls, on guessed arguments."""
     machine = Machine(Program(layout_of(path)))
-    try:
-        run_script(machine, path)
-    finally:
-        machine.give_back()
+    run_script(machine, path)
     return machine

@@ -67,16 +67,18 @@ class Program:
             for one in ast.iter_child_nodes(scope)
         )
 
-    def source(self, path: str, node: ast.AST) -> str:
+    def code(self, path: str, node: ast.AST) -> str:
         """The lines of a function, without what they say to people."""
-        lines = self._lines.get(path, [])[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
-        return _SAID.sub("", b"\n".join(lines).decode("utf-8", "replace"))
+        return _SAID.sub("", self._text(path, node).decode("utf-8", "replace"))
+
+    def _text(self, path: str, node: ast.AST) -> bytes:
+        return b"\n".join(self._lines.get(path, [])[node.lineno - 1 : node.end_lineno])  # type: ignore[attr-defined]
 
     def yields(self, path: str, node: ast.AST) -> bool:
         """Whether a function is a generator: whether it has a `yield` of its own."""
         found = self._yields.get(node)
         if found is None:
-            may = path not in self._lines or "yield" in self.source(path, node)
+            may = path not in self._lines or b"yield" in self._text(path, node)
             found = self._yields[node] = may and any(
                 isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node)
             )

@@ -9,9 +9,9 @@ SHARE = 0.9
 UNITS = 8
 ROWS = 64
 """How often each unit must have been seen: one that is on for 5 % of the rows is off in all of 64 with probability 0.04."""
-FEW_ROWS = 4
-"""The same in a trial, if all units of the layer are off. Of 16 units that are on for half of the rows, all are off in all of
-4 rows with probability 4e-20, and of 16 that are on for 5 %, with probability 0.04."""
+FEW = 64
+"""The same in a trial, if all units of the layer are off: how often a unit was seen, all of them together. If each is on for
+5 % of the rows, all are off with probability 0.04; if for half, with 5e-20."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
@@ -33,7 +33,11 @@ def check_trial(step: Step) -> Iterator[Suspicion]:
     """Fewer rows, of which none turns on any unit: no gradient comes through the layer."""
     for forward in step.training_forwards:
         for call in forward.calls:
-            if call.dead == 1.0 and (call.units or 0) >= UNITS and (call.rows or 0) >= FEW_ROWS:
+            if (
+                call.dead == 1.0
+                and (call.units or 0) >= UNITS
+                and (call.units or 0) * (call.rows or 0) >= FEW
+            ):
                 if _is_empty(forward):
                     break
                 layer = call.layer

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from ta_runtime.probes.listener import Listener
 from ta_runtime.probes.patching import Call, attribute
-from ta_runtime.probes.undo import Undo
+from ta_runtime.probes.undo import Undo, WhileNeeded
 
 # none of these is public: without them, what some tracers run is looked at
 _interpreters = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
@@ -96,37 +96,25 @@ class Compilers(Listener):
         """Run everything uncompiled until `lift`; nothing is recompiled for it."""
         if not self._suspends:
             self._suspends = True
-            _suspend()
+            _uncompiled.begin()
 
     def lift(self) -> None:
         """Let compiled code run again, if nobody else needs it uncompiled."""
         if self._suspends:
             self._suspends = False
-            _resume()
+            _uncompiled.end()
 
 
-_suspending = 0
-_undo = Undo()
-
-
-def _suspend() -> None:
-    global _suspending
-    _suspending += 1
-    if _suspending > 1:
-        return
+def _run_uncompiled(undo: Undo) -> None:
     stance = torch.compiler.set_stance("force_eager")
-    _undo.append(partial(stance.__exit__, None, None, None))  # back to the stance before
+    undo.append(partial(stance.__exit__, None, None, None))  # back to the stance before
     if (frames := sys.modules.get("torch._dynamo.eval_frame")) is not None:
-        _undo.patch(frames.OptimizedModule, "__call__", _plainly)
-
-
-def _resume() -> None:
-    global _suspending
-    _suspending -= 1
-    if not _suspending:
-        _undo()
+        undo.patch(frames.OptimizedModule, "__call__", _plainly)
 
 
 def _plainly(call: Call) -> None:
     """Its own `__call__` warns of global hooks, and then does the same."""
     call.function = nn.Module.__call__
+
+
+_uncompiled = WhileNeeded(_run_uncompiled)

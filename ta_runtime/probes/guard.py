@@ -41,10 +41,10 @@ class FaultBarrier:
     def on(self, on: bool) -> None:
         if on and not self._on:
             threads.begin()
-            tracers.begin()
+            tracers.FILTERS.begin()
         elif self._on and not on:
             threads.end()
-            tracers.end()
+            tracers.FILTERS.end()
         self._on = on
 
     @property

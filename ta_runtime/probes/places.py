@@ -6,20 +6,16 @@ and costs microseconds, so the observers ask only when something is built, or on
 
 import ast
 import dis
-import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from ta_runtime.faults import CALLED_FOR, PASSED_OVER
+from ta_runtime.faults import CALLED_FOR, PASSED_OVER, is_own_file
 from ta_runtime.faults import is_library as is_library  # noqa: PLC0414 - places are asked for it
 from ta_runtime.probes.work import own_work
-
-_OWN = str(Path(__file__).parents[1]) + os.sep
 
 
 class Place(NamedTuple):
@@ -146,13 +142,9 @@ def passed_over(code: CodeType) -> CodeType:
 def caller() -> FrameType:
     """The frame that called a wrapped function, past the frames of all that has wrapped it."""
     frame = sys._getframe(1)
-    while (above := frame.f_back) is not None and _is_wrapper(frame.f_code.co_filename):
+    while (above := frame.f_back) is not None and is_own_file(frame.f_code.co_filename):
         frame = above
     return frame
-
-
-def _is_wrapper(filename: str) -> bool:
-    return filename.startswith(_OWN) or filename.endswith(PASSED_OVER)
 
 
 def as_from(

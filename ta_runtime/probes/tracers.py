@@ -16,7 +16,7 @@ from ta_runtime.faults import is_ours
 from ta_runtime.probes.patching import Call, End, watching
 from ta_runtime.probes.places import named_caller
 from ta_runtime.probes.threads import anywhere
-from ta_runtime.probes.undo import Undo
+from ta_runtime.probes.undo import Undo, WhileNeeded
 from ta_runtime.probes.work import OWN_WORK
 
 _ASKED = {
@@ -25,30 +25,18 @@ _ASKED = {
 }
 """What ours asks of torch to see whether it may work."""
 
-_users = 0
-_undo = Undo()
 
-
-def begin() -> None:
-    """Somebody watches from here on."""
-    global _users
-    _users += 1
-    if _users > 1:
-        return
+def _put_on(undo: Undo) -> None:
     for name in ("trace", "profile"):
         setting, getting = getattr(sys, f"set{name}"), getattr(sys, f"get{name}")
         setting(_filtered(getting()))
-        _undo.append(partial(_restore, setting, getting))
-        _undo.append(watching(sys, f"set{name}", _set, anywhere).undo)
-        _undo.append(watching(sys, f"get{name}", _get, anywhere).undo)
+        undo.append(partial(_restore, setting, getting))
+        undo.append(watching(sys, f"set{name}", _set, anywhere).undo)
+        undo.append(watching(sys, f"get{name}", _get, anywhere).undo)
 
 
-def end() -> None:
-    """As many times as `begin`: then nobody watches any more."""
-    global _users
-    _users -= 1
-    if not _users:
-        _undo()
+FILTERS = WhileNeeded(_put_on)
+"""On while anybody watches."""
 
 
 def _restore(setting: Callable[..., object], getting: Callable[[], object]) -> None:

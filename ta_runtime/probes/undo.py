@@ -27,6 +27,25 @@ class Undo(list[Callable[[], object]]):
             self.clear()
 
 
+class WhileNeeded:
+    """Something on torch that is on while anybody needs it. `put_on` puts it on, and into the `Undo` how it comes off."""
+
+    def __init__(self, put_on: Callable[[Undo], object]) -> None:
+        self._put_on, self._undo, self._users = put_on, Undo(), 0
+
+    def begin(self) -> None:
+        """One more needs it."""
+        self._users += 1
+        if self._users == 1:
+            self._put_on(self._undo)
+
+    def end(self) -> None:
+        """One less: it comes off with the last."""
+        self._users -= 1
+        if not self._users:
+            self._undo()
+
+
 def _fully(undo: Callable[[], object]) -> None:
     """Undo something, also where a timeout or Ctrl-C cuts that short. Each can be undone again."""
     try:

@@ -3,11 +3,17 @@
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import Known, Place, Unknown, Value
+from ta_lint.dryrun.values import Known, Object, Place, Unknown, Value
 from ta_lint.events.event import Event
+
+O = TypeVar("O", bound=Object)
+
+
+class Misfit(Exception):
+    """A method gets something else than an object of its class."""
 
 
 @dataclass(slots=True)
@@ -32,6 +38,21 @@ class Call:
     def place(self) -> Place:
         """Where it stands."""
         return self.machine.place(self.node)
+
+    @overload
+    def own(self) -> Object: ...
+    @overload
+    def own(self, kind: type[O]) -> O: ...
+    def own(self, kind: type[Any] = Object) -> Any:
+        """The object whose method is called.
+
+        Raises:
+            Misfit: it is none of this kind.
+        """
+        found = self.args[0] if self.args else None
+        if not isinstance(found, kind):
+            raise Misfit
+        return found
 
     def given(self, index: int, name: str) -> Value | None:
         """An argument by its position or name, None if it is not there."""

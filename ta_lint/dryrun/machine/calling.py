@@ -4,7 +4,7 @@ import ast
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.call import Call, Misfit
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.raising import finish
@@ -100,7 +100,10 @@ def native(function: Native, made: Call) -> Value:
     """What a function of a library gives."""
     try:
         return function.run(made)
-    except (AssertionError, IndexError):  # a method gets another object than one of its class, or nothing
+    except (
+        Misfit,
+        LookupError,
+    ):  # it gets another object than it takes, one that was not made whole, or too little
         return Unknown(f"{function.name} gets something else than it takes")
 
 

@@ -15,13 +15,19 @@ FRAMEWORK = "__entry__"
 
 def run_script(machine: Machine, path: str) -> None:
     """Run a file as a script, and then all of its functions and methods that have not been called."""
+    try:
+        _run(machine, path)
+    finally:
+        machine.give_back()
+
+
+def _run(machine: Machine, path: str) -> None:
     module = machine.program.module(machine, path, "__main__")
     machine.end = machine.steps + MOST_IN_ALL
     own = [value for value in module.fields.values() if _is_of(value, path)]
-    train = [
-        value for value in reversed(own) if trains(machine, value)
-    ]  # who calls stands below what is called
-    for value in [*train, *(value for value in own if value not in train)]:
+    train = [value for value in own if trains(machine, value)]
+    others = [value for value in own if not trains(machine, value)]
+    for value in [*reversed(train), *others]:  # what calls stands below what it calls
         if isinstance(value, Class):
             enter_class(machine, value)
         elif isinstance(value, Function):

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ta_lint.dryrun.machine.call import Effect
+from ta_lint.dryrun.machine.call import Call, Effect
 from ta_lint.dryrun.values import (
+    NONE,
     Choice,
     Class,
     External,
@@ -101,6 +102,16 @@ def method(cls: Class, *names: str) -> Callable[[E], E]:
         return effect
 
     return register
+
+
+def keeps(cls: Class, *names: str) -> None:
+    """Objects of a class keep what they are made of, under these names."""
+
+    @method(cls, "__init__")
+    def keep(made: Call) -> Value:
+        for index, name in enumerate(names, 1):
+            made.machine.state.write(made.own().fields, name, made.argument(index, name))
+        return NONE
 
 
 def attribute_of(cls: Class, *names: str) -> Callable[[E], E]:

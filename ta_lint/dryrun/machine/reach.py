@@ -26,7 +26,7 @@ def _function(machine: Machine, function: Function) -> bool:
     known: dict[object, bool] = machine.program.trains
     if function.node not in known:
         known[function.node] = False  # what calls itself acts if something else in it does
-        text = machine.program.source(function.frame.file, function.node)
+        text = machine.program.code(function.frame.file, function.node)
         known[function.node] = _actions().search(text) is not None or any(
             trains(machine, one)
             for word in set(_WORD.findall(text))

@@ -108,8 +108,7 @@ def _class(name: str, effect: object) -> Class:
 
 def _init(made: Call) -> Value:
     """Of a class of the program that derives from one of these: what it gets by name becomes attributes, as of a `BaseModel`."""
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     for key, value in made.kwargs.items():
         made.machine.state.write(own.fields, key, value)
     return NONE

@@ -20,17 +20,6 @@ FOLDER = Path(__file__).with_suffix("")
 OTHER = "__getattr__"
 
 
-@cache
-def _loaded(file: Path) -> tuple[Machine, Frame]:
-    """A file that has run, once in a process."""
-    machine = Machine(Program(layout_of(str(file))))
-    frame = Frame(str(file))
-    frame.names["__name__"] = Known(file.stem)
-    machine.frames.append(frame)
-    run(machine, ast.parse(file.read_text("utf-8")).body, frame)
-    return machine, frame
-
-
 def _define(file: Path) -> None:
     text = file.read_text("utf-8")
     tree = ast.parse(text)
@@ -43,13 +32,23 @@ def _define(file: Path) -> None:
         if isinstance(target, ast.Name)
     }
 
+    @cache
+    def loaded() -> tuple[Machine, Frame]:
+        """The file has run, once in a process."""
+        machine = Machine(Program(layout_of(str(file))))
+        frame = Frame(str(file))
+        frame.names["__name__"] = Known(file.stem)
+        machine.frames.append(frame)
+        run(machine, tree.body, frame)
+        return machine, frame
+
     def find(name: str) -> Value | None:
         last = name.rpartition(".")[2]
         if last in written:
-            return _loaded(file)[1].names[last]
+            return loaded()[1].names[last]
         if OTHER not in written:
             return None
-        machine, frame = _loaded(file)
+        machine, frame = loaded()
         found = call(machine, frame.names[OTHER], [Known(last)], {}, tree)
         return None if found == NONE else found
 

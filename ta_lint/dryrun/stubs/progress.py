@@ -3,7 +3,7 @@
 from ta_lint.dryrun.machine import iteration, library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import list_of, method, new_class, stub
+from ta_lint.dryrun.machine.library import keeps, list_of, method, new_class, stub
 from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.values import (
     DATA,
@@ -20,18 +20,12 @@ BAR = new_class(
 )  # fmt: skip
 
 
-@method(BAR, "__init__")
-def _bar(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    made.machine.state.write(own.fields, "iterable", made.argument(1, "iterable"))
-    return NONE
+keeps(BAR, "iterable")
 
 
 @method(BAR, "__iter__")
 def _elements(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return _over(made, own.fields.get("iterable", NONE))
 
 
@@ -42,8 +36,7 @@ def _over(made: Call, value: Value) -> Value:
 
 @method(BAR, "__len__")
 def _length(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return call(made.machine, library.find("builtins.len"), [own.fields.get("iterable", NONE)], {}, made.node)
 
 

@@ -52,8 +52,7 @@ FOLDS = new_class(*(f"sklearn.model_selection.{name}" for name in _FOLDS.split()
 
 @method(FOLDS, "__init__")
 def _folds(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     made.machine.state.write(own.fields, "n_splits", made.argument(1, "n_splits", 5))
     return NONE
 

@@ -16,7 +16,6 @@ from ta_lint.dryrun.values import (
     NONE,
     Known,
     Native,
-    Object,
     Unknown,
     Value,
     is_data,
@@ -59,15 +58,13 @@ def _transform(name: str) -> Value | None:
     cls = new_class(name, bases=(TRANSFORM,))
 
     def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         if len(made.args) > 1:
             made.machine.state.write(own.fields, "transforms", made.args[1])
         return NONE
 
     def run(made: Call) -> Value:
-        own, value = made.args[0], made.argument(1, "img")
-        assert isinstance(own, Object)
+        own, value = made.own(), made.argument(1, "img")
         first = own.fields.get("transforms", NONE)
         if last == "Lambda":
             return call(made.machine, first, [value], {}, made.node)
@@ -98,15 +95,13 @@ def _dataset(name: str) -> Value | None:
     cls = new_class(name, bases=(DATASET,))
 
     def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         for key in ("target_transform", "train", "transform"):
             made.machine.state.write(own.fields, key, made.kwargs.get(key, NONE))
         return NONE
 
     def sample(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         image: Value = Unknown("an image", DATA)
         transform = own.fields.get("transform", NONE)
         if transform != NONE:

@@ -181,9 +181,6 @@ class GradientFlow:
                 len(call.args) > 1
                 and not call.args[0].star
                 and not isinstance(call.args[1].value, (*_CONSTANTS, cst.UnaryOperation))
-                and (
-                    self._names.qualified(call.func) is None or "scaler" in (dotted(call.func) or "").lower()
-                )
                 and self._kinds.is_scaler(call.func)
                 and self._kinds.is_optimizer(call.args[1].value)
             ):

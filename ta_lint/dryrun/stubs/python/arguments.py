@@ -26,8 +26,7 @@ PARSER = new_class("argparse.ArgumentParser")
 
 @method(PARSER, "__init__")
 def _parser(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     made.machine.state.write(own.fields, "arguments", Table(DICT, made.place, {}))
     return NONE
 
@@ -43,8 +42,7 @@ COMMANDS = Class("argparse._SubParsersAction", (OBJECT,))
 
 @method(COMMANDS, "add_parser")
 def _command(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return own.fields["parser"]  # type: ignore[no-any-return]
 
 
@@ -63,8 +61,7 @@ NAMESPACE = new_class("argparse.Namespace", "types.SimpleNamespace")
 
 @method(NAMESPACE, "__init__")
 def _namespace(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     for name, value in made.kwargs.items():
         made.machine.state.write(own.fields, name, value)
     return NONE
@@ -72,8 +69,7 @@ def _namespace(made: Call) -> Value:
 
 @method(PARSER, "add_argument")
 def _add_argument(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     flags = [one.value for one in made.args[1:] if isinstance(one, Known) and isinstance(one.value, str)]
     if not flags:
         return NONE
@@ -97,8 +93,7 @@ def _add_argument(made: Call) -> Value:
 
 @method(PARSER, "parse_args", "parse_known_args")
 def _parse(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     namespace = Object(NAMESPACE, made.place, dict(own.fields["arguments"].fields))
     return tuple_of([namespace, list_of(())]) if made.name == "parse_known_args" else namespace
 
@@ -110,8 +105,7 @@ def _group(made: Call) -> Value:
 
 @method(PARSER, "set_defaults")
 def _defaults(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     for name, value in made.kwargs.items():
         made.machine.state.write(own.fields["arguments"].fields, name, value)
     return NONE

@@ -62,8 +62,7 @@ def _fields_of(cls: Class) -> list[tuple[str, Value | None]]:
 
 @stub("ta_lint.dataclass_init")
 def _dataclass_init(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     for index, (name, default) in enumerate(_fields_of(own.cls), 1):
         value = made.given(index, name)
         if value is None:
@@ -109,8 +108,7 @@ def _new_named(made: Call) -> Value:
     cls = Class(str(name), (NAMED,), made=made.place)
 
     def init(inner: Call) -> Value:
-        own = inner.args[0]
-        assert isinstance(own, Object)
+        own = inner.own()
         for index, field in enumerate(names, 1):
             made.machine.state.write(
                 own.fields, field, inner.given(index, field) or Unknown(f"the field {field}")
@@ -129,8 +127,7 @@ NAMED = new_class("typing.NamedTuple")
 
 @method(NAMED, "__class_made__")
 def _named(made: Call) -> Value:
-    cls = made.args[0]
-    assert isinstance(cls, Class)
+    cls = made.own(Class)
     cls.fields["__init__"] = _DATACLASS_INIT
     return cls
 
@@ -153,44 +150,38 @@ def _named_by_text(made: Call) -> Value:
 
 @method(NAMED, "__iter__")
 def _named_parts(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return list_of(own.fields.values())
 
 
 @method(NAMED, "__getitem__")
 def _named_part(made: Call) -> Value:
-    own, key = made.args[0], made.constant(1, "key")
-    assert isinstance(own, Object)
+    own, key = made.own(), made.constant(1, "key")
     parts = list(own.fields.values())
     return parts[key] if isinstance(key, int) and -len(parts) <= key < len(parts) else joined(parts)
 
 
 @method(NAMED, "__len__")
 def _named_length(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return Known(len(own.fields))
 
 
 @method(NAMED, "_replace")
 def _named_replaced(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return Object(own.cls, made.place, {**own.fields, **made.kwargs})
 
 
 @method(NAMED, "_asdict")
 def _named_as_dictionary(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return Table(DICT, made.place, dict(own.fields))
 
 
 @method(ENUM, "__class_made__")
 def _enum(made: Call) -> Value:
-    cls = made.args[0]
-    assert isinstance(cls, Class)
+    cls = made.own(Class)
     for name, value in list(cls.fields.items()):
         if not name.startswith("_") and isinstance(value, Known | Sequence):
             cls.fields[name] = Object(cls, made.place, {"name": Known(name), "value": value})

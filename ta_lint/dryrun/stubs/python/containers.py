@@ -37,15 +37,10 @@ from ta_lint.dryrun.values import (
 )
 
 
-def _items(sequence: Value) -> Sequence:
-    assert isinstance(sequence, Sequence)
-    return sequence
-
-
 @method(LIST, "append", "add", "appendleft")
 @method(SET, "add")
 def _append(made: Call) -> Value:
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     value = made.argument(1, "object")
     if own.cls.is_a(SET) and value in own.items:
         return NONE
@@ -65,7 +60,7 @@ def _append(made: Call) -> Value:
 @method(LIST, "extend", "__iadd__")
 @method(SET, "update")
 def _extend(made: Call) -> Value:
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
     rest = join(own.rest, rest) if own.rest and rest else own.rest or rest
     if own.cls.is_a(SET):
@@ -84,7 +79,7 @@ def _extend(made: Call) -> Value:
 @method(SET, "__or__", "__ior__", "union", "__and__", "__iand__", "intersection", "__sub__", "__isub__", "difference", "__xor__", "symmetric_difference", "difference_update", "intersection_update", "copy")  # fmt: skip
 def _of_sets(made: Call) -> Value:
     """What two sets give: known where all that they hold is told apart."""
-    own, name = _items(made.args[0]), made.name.strip("_")
+    own, name = made.own(Sequence), made.name.strip("_")
     found = [iteration.collected(made.machine, one, made.node) for one in made.args[1:]]
     items, rest = own.items, own.rest
     for more, further in found:
@@ -113,7 +108,7 @@ def _apart(value: Value) -> bool:
 @method(LIST, "pop", "popleft")
 @method(SET, "pop")
 def _pop(made: Call) -> Value:
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     index = made.constant(1, "index", -1)
     if own.rest is None and isinstance(index, int) and -len(own.items) <= index < len(own.items):
         items = list(own.items)
@@ -127,7 +122,7 @@ def _pop(made: Call) -> Value:
 
 @method(LIST, "insert")
 def _insert(made: Call) -> Value:
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     index, value = made.constant(1, "index"), made.argument(2, "object")
     items = list(own.items)
     items.insert(index if isinstance(index, int) else len(items), value)
@@ -143,20 +138,20 @@ def _verdict(made: Call) -> Value:
 @method(LIST, "clear")
 @method(SET, "clear")
 def _clear(made: Call) -> Value:
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     made.machine.state.refill(own, (), None)
     return NONE
 
 
 @method(LIST, "copy")
 def _copy(made: Call) -> Value:
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     return list_of(own.items, own.rest)
 
 
 @method(LIST, "sort", "reverse", "rotate")
 def _reordered(made: Call) -> Value:
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     if made.name == "reverse" and own.rest is None:
         made.machine.state.refill(own, reversed(own.items), None)
     elif made.name == "sort":
@@ -170,7 +165,7 @@ def _reordered(made: Call) -> Value:
 @method(LIST, "remove")
 @method(SET, "remove", "discard")
 def _removed(made: Call) -> Value:
-    own, value = _items(made.args[0]), made.argument(1, "object")
+    own, value = made.own(Sequence), made.argument(1, "object")
     if own.rest is None and all(map(_apart, (*own.items, value))):
         items = list(own.items)
         if value in items:
@@ -206,7 +201,7 @@ def _concatenated(made: Call) -> Value:
 @method(LIST, "__mul__", "__rmul__")
 @method(TUPLE, "__mul__", "__rmul__")
 def _repeated(made: Call) -> Value:
-    own, times = _items(made.args[0]), made.args[1]
+    own, times = made.own(Sequence), made.args[1]
     if isinstance(times, Known) and isinstance(times.value, int) and len(own.items) * times.value <= 64:
         return Sequence(own.cls, own.items * times.value, own.rest, made.place)
     return Sequence(own.cls, (), joined(own.every), made.place)
@@ -215,37 +210,32 @@ def _repeated(made: Call) -> Value:
 @method(TUPLE, "numel")
 def _size(made: Call) -> Value:
     """Of a shape."""
-    own = _items(made.args[0])
+    own = made.own(Sequence)
     sizes = [one.value for one in own.items if isinstance(one, Known) and isinstance(one.value, int)]
     known = own.rest is None and len(sizes) == len(own.items)
     return Known(prod(sizes)) if known else Unknown("a number of elements", "int")
 
 
-def _table(value: Value) -> Table:
-    assert isinstance(value, Table)
-    return value
-
-
 @method(DICT, "items")
 def _dict_items(made: Call) -> Value:
-    return iteration.keys_and_values(_table(made.args[0]))
+    return iteration.keys_and_values(made.own(Table))
 
 
 @method(DICT, "keys")
 def _dict_keys(made: Call) -> Value:
-    own = _table(made.args[0])
+    own = made.own(Table)
     return list_of([Known(key) for key, _ in own.entries()], None if own.rest is None else Unknown("a key"))
 
 
 @method(DICT, "values")
 def _dict_values(made: Call) -> Value:
-    own = _table(made.args[0])
+    own = made.own(Table)
     return list_of([value for _, value in own.entries()], own.rest)
 
 
 @method(DICT, "get", "pop")
 def _dict_get(made: Call) -> Value:
-    own, key = _table(made.args[0]), made.argument(1, "key")
+    own, key = made.own(Table), made.argument(1, "key")
     default = made.argument(2, "default")
     if isinstance(key, Known):
         if key.value in own.fields:
@@ -256,7 +246,7 @@ def _dict_get(made: Call) -> Value:
 
 @method(DICT, "setdefault")
 def _setdefault(made: Call) -> Value:
-    own, key, default = _table(made.args[0]), made.argument(1, "key"), made.argument(2, "default")
+    own, key, default = made.own(Table), made.argument(1, "key"), made.argument(2, "default")
     if isinstance(key, Known) and key.value in own.fields:
         return own.fields[key.value]  # type: ignore[no-any-return]
     set_item(made.machine, own, key, default, made.node)
@@ -265,7 +255,7 @@ def _setdefault(made: Call) -> Value:
 
 @method(DICT, "update")
 def _dict_update(made: Call) -> Value:
-    own = _table(made.args[0])
+    own = made.own(Table)
     if len(made.args) > 1:
         merge(own, made.args[1], made)
     for key, value in made.kwargs.items():
@@ -275,7 +265,7 @@ def _dict_update(made: Call) -> Value:
 
 @method(DICT, "clear")
 def _dict_clear(made: Call) -> Value:
-    own = _table(made.args[0])
+    own = made.own(Table)
     for key in list(own.fields):
         made.machine.state.remove(own.fields, key)
     return NONE
@@ -293,13 +283,13 @@ def _most_common(made: Call) -> Value:
 
 @method(DICT, "popitem")
 def _popped(made: Call) -> Value:
-    own = _table(made.args[0])
+    own = made.own(Table)
     return tuple_of([Unknown("a key"), joined(list(own.fields.values()))])
 
 
 @method(DICT, "copy")
 def _dict_copy(made: Call) -> Value:
-    own = _table(made.args[0])
+    own = made.own(Table)
     return Table(own.cls, made.place, dict(own.fields))
 
 

@@ -15,8 +15,7 @@ def _current(made: Call) -> Value:
 
 
 def _frame(made: Call) -> Frame:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return own.fields["of"]  # type: ignore[no-any-return]
 
 

@@ -51,8 +51,7 @@ PARTIAL = Class("functools.partial", (OBJECT,))
 
 @method(PARTIAL, "__call__")
 def _call_partial(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     kwargs = {**dict(own.fields["kwargs"].entries()), **made.kwargs}
     return call(
         made.machine,
@@ -69,16 +68,14 @@ SUPPRESS = new_class("contextlib.suppress")
 
 @method(SUPPRESS, "__init__")
 def _suppress(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     own.fields["kinds"] = tuple_of(made.args[1:])
     return NONE
 
 
 @method(SUPPRESS, "__suppressed__")
 def _suppressed(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return own.fields["kinds"]  # type: ignore[no-any-return]
 
 
@@ -169,16 +166,14 @@ STACK = new_class("contextlib.ExitStack", "contextlib.AsyncExitStack")
 
 @method(STACK, "__init__")
 def _stack(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     made.machine.state.write(own.fields, "managers", list_of(()))
     return NONE
 
 
 @method(STACK, "enter_context")
 def _enter_context(made: Call) -> Value:
-    own, manager = made.args[0], made.argument(1, "cm")
-    assert isinstance(own, Object)
+    own, manager = made.own(), made.argument(1, "cm")
     if not isinstance(manager, Object) or isinstance(manager, Stream):
         return Unknown("what a context manager gives")
     entered = own.fields["managers"]
@@ -188,8 +183,7 @@ def _enter_context(made: Call) -> Value:
 
 @method(STACK, "__exit__", "close")
 def _leave_all(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     for manager in reversed(own.fields["managers"].items):
         leave(made.machine, manager, made.node)
     return NONE

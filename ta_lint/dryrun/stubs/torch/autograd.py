@@ -14,8 +14,7 @@ FUNCTION = new_class("torch.autograd.Function", "torch.autograd.function.Functio
 @stub("torch.autograd.Function.apply")
 def _apply(made: Call) -> Value:
     """Autograd leads from what `forward` gives to the arguments, whatever `forward` does with them."""
-    cls, args = made.args[0], made.args[1:]
-    assert isinstance(cls, Class)
+    cls, args = made.own(Class), made.args[1:]
     facts = computed(made.machine, args, made.place).facts
     forward = cls.find("forward")
     if forward is None:

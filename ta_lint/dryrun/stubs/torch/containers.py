@@ -8,7 +8,7 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import list_of, method, new_class, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import item
-from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module, own_of
+from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import (
     FALSE,
@@ -35,7 +35,7 @@ NAMED_PARAMETERS = new_class("torch.nn.ParameterDict", bases=(KEYED,))
 
 @method(CONTAINER, "__init__")
 def _fill(made: Call) -> Value:
-    own = own_of(made)
+    own = made.own()
     items: tuple[Value, ...]
     rest: Value | None = None
     if own.cls.is_a(SEQUENTIAL):
@@ -57,7 +57,7 @@ def _fill(made: Call) -> Value:
 @method(SEQUENTIAL, "forward")
 def _in_order(made: Call) -> Value:
     value: Value = made.args[1] if len(made.args) > 1 else made.kwargs.get("input", Unknown("an input"))
-    for layer in _layers(own_of(made)):
+    for layer in _layers(made.own()):
         value = call(made.machine, layer, [value], {}, made.node)
     return value
 
@@ -82,12 +82,12 @@ def _members(own: Object) -> Sequence:
 
 @method(CONTAINER, "__iter__")
 def _iterated(made: Call) -> Value:
-    return _members(own_of(made))
+    return _members(made.own())
 
 
 @method(CONTAINER, "__getitem__")
 def _indexed(made: Call) -> Value:
-    own, key = own_of(made), made.args[1]
+    own, key = made.own(), made.args[1]
     chosen = item(made.machine, _members(own), key, made.node)
     if not (isinstance(key, Known) and isinstance(key.value, slice) and isinstance(chosen, Sequence)):
         return chosen
@@ -127,7 +127,7 @@ def _hold(
 @method(CONTAINER, "__setitem__")
 def _replace(made: Call) -> Value:
     """Another layer takes the place of one; if nobody knows of which, of each perhaps."""
-    own, key, new = own_of(made), made.args[1], made.args[2]
+    own, key, new = made.own(), made.args[1], made.args[2]
     names = _known(own)
     index = key.value if isinstance(key, Known) and isinstance(key.value, int) else None
     if index is not None and -len(names) <= index < len(names):
@@ -143,7 +143,7 @@ def _replace(made: Call) -> Value:
 @method(CONTAINER, "__delitem__", "pop")
 def _remove(made: Call) -> Value:
     """The layers behind one that goes away move up."""
-    own, key = own_of(made), made.argument(1, "key", -1)
+    own, key = made.own(), made.argument(1, "key", -1)
     items = [own.fields[name] for name in _known(own)]
     gone = item(made.machine, _members(own), key, made.node)
     try:
@@ -159,13 +159,13 @@ def _remove(made: Call) -> Value:
 
 @method(CONTAINER, "__len__")
 def _length(made: Call) -> Value:
-    own = own_of(made)
+    own = made.own()
     return Unknown("a length", "int") if "…" in own.fields else Known(len(_layers(own)))
 
 
 @method(CONTAINER, "append", "extend", "insert")
 def _append(made: Call) -> Value:
-    own = own_of(made)
+    own = made.own()
     if made.name == "extend":
         items, rest = iteration.collected(made.machine, made.argument(1, "modules"), made.node)
     else:
@@ -184,7 +184,7 @@ def _append(made: Call) -> Value:
 
 @method(KEYED, "__init__", "update")
 def _fill_keyed(made: Call) -> Value:
-    own = own_of(made)
+    own = made.own()
     given = made.args[1] if len(made.args) > 1 else table_of({})
     if isinstance(given, Table):
         for name, value in given.fields.items():
@@ -207,7 +207,7 @@ def _fill_keyed(made: Call) -> Value:
 
 @method(KEYED, "__getitem__")
 def _keyed(made: Call) -> Value:
-    own, key = own_of(made), made.args[1]
+    own, key = made.own(), made.args[1]
     if isinstance(key, Known) and key.value in own.fields:
         return own.fields[key.value]  # type: ignore[no-any-return]
     every = [value for _, value in _entries(own)] + [
@@ -224,13 +224,13 @@ def _entries(own: Object) -> list[tuple[str, Value]]:
 def _set_keyed(made: Call) -> Value:
     key = made.args[1]
     name = str(key.value) if isinstance(key, Known) else "…"
-    made.machine.state.write(own_of(made).fields, name, _kept(own_of(made), made.args[2]))
+    made.machine.state.write(made.own().fields, name, _kept(made.own(), made.args[2]))
     return NONE
 
 
 @method(KEYED, "items", "keys", "values", "__iter__")
 def _keyed_parts(made: Call) -> Value:
-    own = own_of(made)
+    own = made.own()
 
     def part(key: Value, value: Value) -> Value:
         return tuple_of([key, value]) if made.name == "items" else value if made.name == "values" else key
@@ -244,7 +244,7 @@ def _keyed_parts(made: Call) -> Value:
 
 @method(KEYED, "__contains__")
 def _has_key(made: Call) -> Value:
-    own, key = own_of(made), made.args[1]
+    own, key = made.own(), made.args[1]
     if isinstance(key, Known) and key.value in dict(_entries(own)):
         return TRUE
     is_open = "…" in own.fields or own.fields.get("incomplete") == TRUE
@@ -253,6 +253,6 @@ def _has_key(made: Call) -> Value:
 
 @method(KEYED, "__len__")
 def _count(made: Call) -> Value:
-    own = own_of(made)
+    own = made.own()
     is_open = "…" in own.fields or own.fields.get("incomplete") == TRUE
     return Unknown("a length", "int") if is_open else Known(len(_entries(own)))

@@ -6,7 +6,17 @@ from typing import Any
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt
-from ta_lint.dryrun.machine.library import DICT, STREAM, list_of, method, new_class, stub, table_of, tuple_of
+from ta_lint.dryrun.machine.library import (
+    DICT,
+    STREAM,
+    keeps,
+    list_of,
+    method,
+    new_class,
+    stub,
+    table_of,
+    tuple_of,
+)
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
@@ -37,16 +47,14 @@ LOADER = new_class("torch.utils.data.DataLoader", "torch.utils.data.dataloader.D
 
 @method(TENSORS, "__init__")
 def _tensors(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     made.machine.state.write(own.fields, "tensors", tuple_of(made.args[1:]))
     return NONE
 
 
 @method(TENSORS, "__getitem__")
 def _row(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return tuple_of([_row_of(one, made) for one in own.fields["tensors"].items])
 
 
@@ -55,19 +63,12 @@ def _row_of(tensor: Value, made: Call) -> Value:
     return Tensor(Facts(shape=facts.shape[1:] if facts.shape else None, dtype=facts.dtype), made.place)
 
 
-@method(PART, "__init__")
-def _part(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    made.machine.state.write(own.fields, "dataset", made.argument(1, "dataset"))
-    made.machine.state.write(own.fields, "indices", made.argument(2, "indices"))
-    return NONE
+keeps(PART, "dataset", "indices")
 
 
 @method(PART, "__getitem__")
 def _row_of_part(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return sample(made.machine, own.fields["dataset"], made.node)
 
 
@@ -90,8 +91,7 @@ def _length(made: Call) -> Value:
 
 @method(LOADER, "__init__")
 def _loader(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     names = (
         "dataset",
         "batch_size",
@@ -113,8 +113,7 @@ def _loader(made: Call) -> Value:
 
 @method(LOADER, "__iter__")
 def _batches(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     machine, node = made.machine, made.node
 
     def each(consumer: Consumer) -> Flow:
@@ -196,29 +195,25 @@ BATCH = new_class("a batch out of sight")
 
 @method(BATCH, "__getitem__", "get", "pop")
 def _field(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return Tensor(Facts(source=own.fields["of"]))
 
 
 @method(BATCH, "__iter__", "values")
 def _fields(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return list_of((), Tensor(Facts(source=own.fields["of"])))
 
 
 @method(BATCH, "items")
 def _items(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return list_of((), tuple_of([Unknown("a name", "str"), Tensor(Facts(source=own.fields["of"]))]))
 
 
 @method(BATCH, "__getattr__")
 def _attribute(made: Call) -> Value:
-    own, name = made.args[0], made.constant(1, "name")
-    assert isinstance(own, Object)
+    own, name = made.own(), made.constant(1, "name")
     facts = Tensor(Facts(source=own.fields["of"]))
     return own if name in ("to", "cuda") else attribute(made.machine, facts, name, made.node)
 

@@ -9,7 +9,7 @@ from ta_lint.dryrun.machine.library import family, method, new_class, stub, tupl
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Object, Sequence, Unknown, Value
+from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
@@ -303,8 +303,7 @@ def _define(name: str, layer: Layer) -> Class:
     cls = new_class(f"torch.nn.{name}", bases=(_BASE_OF.get(name, MODULE),))
 
     def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         sizes = _arguments(layer, made)
         own.fields["sizes"] = sizes
         if name in ("Softmax", "LogSoftmax"):
@@ -319,8 +318,7 @@ def _define(name: str, layer: Layer) -> Class:
         return NONE
 
     def forward(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
@@ -357,15 +355,13 @@ def _any_layer(name: str) -> Value | None:
     cls = new_class(name, bases=(MODULE,))
 
     def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         own.fields["parameters of its own"] = Tensor(Facts(requires=True), made.place, PARAMETER)
         own.fields["incomplete"] = FALSE
         return NONE
 
     def forward(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
         return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
 
@@ -409,8 +405,7 @@ LOSS = new_class("torch.nn.modules.loss._Loss", "torch.nn.modules.loss._Weighted
 
 @method(LOSS, "__init__")
 def _reduction(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     made.machine.state.write(own.fields, "reduction", made.argument(99, "reduction", "mean"))
     return NONE
 
@@ -419,8 +414,7 @@ def _loss_class(name: str, function: str) -> None:
     cls = new_class(f"torch.nn.{name}", bases=(LOSS,))
 
     def forward(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         inner = Call(
             made.machine,
             made.node,

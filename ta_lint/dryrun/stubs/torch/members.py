@@ -25,8 +25,7 @@ from ta_lint.dryrun.values import NONE, Known, Object, Sequence, Unknown, Value
 
 @attribute_of(TENSOR, "data")
 def _data(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     if own.takes_gradient:
         return Tensor(replace(own.facts, requires=False), made.place, DATA)
     return cut(own, "detached", made.place)
@@ -60,16 +59,14 @@ def _cleared(made: Call) -> Value:
 
 @attribute_of(TENSOR, "shape")
 def _shape_of(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     shape = own.facts.shape
     return tuple_of((), Unknown("a size", "int")) if shape is None else tuple_of(map(size_of, shape))
 
 
 @attribute_of(TENSOR, "H", "T", "mH", "mT")
 def _turned(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     turns = made.name in ("T", "H")
     shape = own.facts.shape
     if shape is not None and not turns:
@@ -95,16 +92,14 @@ def _kind(made: Call) -> Value:
 
 @attribute_of(TENSOR, "dtype")
 def _dtype(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     dtype = own.facts.dtype
     return Unknown("the dtype of a tensor", "kind") if dtype is None else find(f"torch.{dtype}")
 
 
 @attribute_of(TENSOR, "is_leaf")
 def _is_leaf(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     facts = own.facts
     return (
         Known(False)
@@ -139,8 +134,7 @@ def _grad_fn(made: Call) -> Value:
 
 @method(TENSOR, "__setattr__")
 def _set(made: Call) -> Value:
-    own, name, value = made.args[0], made.constant(1, "name"), made.args[2]
-    assert isinstance(own, Tensor)
+    own, name, value = made.own(Tensor), made.constant(1, "name"), made.args[2]
     if name == "requires_grad":
         known = bool(value.value) if isinstance(value, Known) else None
         made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=known))
@@ -157,8 +151,7 @@ def _set(made: Call) -> Value:
 
 @method(TENSOR, "requires_grad_")
 def _requires(made: Call) -> Value:
-    own, wants = made.args[0], made.constant(1, "requires_grad", True)
-    assert isinstance(own, Tensor)
+    own, wants = made.own(Tensor), made.constant(1, "requires_grad", True)
     made.machine.state.write(
         own.fields, FACTS, replace(own.facts, requires=None if wants is ... else bool(wants))
     )
@@ -168,8 +161,7 @@ def _requires(made: Call) -> Value:
 
 @attribute_of(TENSOR, "requires_grad")
 def _takes(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     facts = own.facts
     return (
         Known(True)
@@ -182,8 +174,7 @@ def _takes(made: Call) -> Value:
 
 @method(TENSOR, "backward")
 def _backward(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     _back(made, own)
     return NONE
 
@@ -231,8 +222,7 @@ def _gradients(made: Call) -> Value:
 
 @method(TENSOR, "__getitem__")
 def _part(made: Call) -> Value:
-    own, key = made.args[0], made.args[1]
-    assert isinstance(own, Tensor)
+    own, key = made.own(Tensor), made.args[1]
     facts = computed(made.machine, made.args, made.place).facts
     scale = own.facts.scale if own.facts.scale and own.facts.scale[0] in ("indices", "booleans") else None
     shape = None if own.facts.shape is None else shapes.indexed(own.facts.shape, key)
@@ -241,8 +231,7 @@ def _part(made: Call) -> Value:
 
 @method(TENSOR, "__setitem__")
 def _put(made: Call) -> Value:
-    own, value = made.args[0], made.args[2]
-    assert isinstance(own, Tensor)
+    own, value = made.own(Tensor), made.args[2]
     if not own.takes_gradient:
         facts = computed(made.machine, [own, value], made.place).facts
         made.machine.state.write(
@@ -265,8 +254,7 @@ def _put(made: Call) -> Value:
 
 @method(TENSOR, "__len__")
 def _length(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     return size_of(own.facts.shape[0]) if own.facts.shape else Unknown("a length", "int")
 
 
@@ -284,8 +272,7 @@ def _shown(made: Call) -> Value:
 
 @method(TENSOR, "__copied__")
 def _copied(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Tensor)
+    own = made.own(Tensor)
     return Tensor(own.facts, made.place, own.cls)
 
 

@@ -30,8 +30,7 @@ def _recording(name: str, wants: bool | None) -> Class:
     )
 
     def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         asked = made.given(1, "mode")
         if wants is None or name == "inference_mode":
             asked = TRUE if asked is None else asked
@@ -70,8 +69,7 @@ for _name, _wants in (
 
 @method(MODE, "__enter__")
 def _enter(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     if "before" not in own.fields or own.cls.name != "torch.set_grad_enabled":
         own.fields["before"] = Known(made.machine.modes["recording"])
     _set(made, own.fields["wants"])
@@ -80,8 +78,7 @@ def _enter(made: Call) -> Value:
 
 @method(MODE, "__exit__")
 def _exit(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     _set(made, own.fields.get("before", TRUE))
     return NONE
 

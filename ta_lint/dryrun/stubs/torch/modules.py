@@ -97,8 +97,7 @@ def _may_be_module(value: Unknown) -> bool:
 
 @method(MODULE, "__new__")
 def _new(made: Call) -> Value:
-    cls = made.args[0]
-    assert isinstance(cls, Class)
+    cls = made.own(Class)
     module = Object(cls, made.place, {"training": TRUE})
     if cls.out_of_sight:
         module.fields["incomplete"] = TRUE
@@ -107,8 +106,7 @@ def _new(made: Call) -> Value:
 
 @method(MODULE, "__outline__")
 def _outline(made: Call) -> Value:
-    cls = made.args[0]
-    assert isinstance(cls, Class)
+    cls = made.own(Class)
     return distant(made.machine, made, cls)
 
 
@@ -119,8 +117,7 @@ def _init(made: Call) -> Value:
 
 @method(MODULE, "__call__")
 def _call(made: Call) -> Value:
-    own, machine = made.args[0], made.machine
-    assert isinstance(own, Object)
+    own, machine = made.own(), made.machine
     training = own.fields.get("training", TRUE)
     event = made.emit(
         "forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers
@@ -149,8 +146,7 @@ def _output(own: Object, made: Call) -> Value:
 
 @method(MODULE, "train", "eval")
 def _mode(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     wants = made.argument(1, "mode", True) if made.name != "eval" else FALSE
     made.emit({TRUE: "train", FALSE: "eval"}.get(wants, "mode"), own)  # type: ignore[call-overload]
     set_mode(made.machine, own, wants, made)
@@ -176,13 +172,6 @@ def set_mode(
             set_mode(machine, child, wants, made, seen)
 
 
-def own_of(made: Call) -> Object:
-    """The module whose method is called."""
-    own = made.args[0]
-    assert isinstance(own, Object)
-    return own
-
-
 @method(MODULE, "buffers", "named_buffers")
 def _buffers(made: Call) -> Value:
     named = made.name == "named_buffers"
@@ -191,7 +180,7 @@ def _buffers(made: Call) -> Value:
 
 @method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
-    found = held(own_of(made))
+    found = held(made.own())
     return list_of(
         [one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight")
     )
@@ -199,7 +188,7 @@ def _parameters(made: Call) -> Value:
 
 @method(MODULE, "named_parameters")
 def _named_parameters(made: Call) -> Value:
-    found = held(own_of(made))
+    found = held(made.own())
     pairs = [
         tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
         for name, one in found.parameters
@@ -212,7 +201,7 @@ def _named_parameters(made: Call) -> Value:
 
 @method(MODULE, "modules", "children", "named_modules", "named_children")
 def _modules(made: Call) -> Value:
-    own, name = own_of(made), made.name
+    own, name = made.own(), made.name
     pairs = list(modules(own)) if name.endswith("modules") else list(children(own))
     values = [tuple_of([Known(path), one]) if name.startswith("named") else one for path, one in pairs]
     return list_of(values, None if held(own).complete else Unknown("a module out of sight"))
@@ -239,7 +228,7 @@ def _moved(made: Call) -> Value:
 
 @method(MODULE, "apply")
 def _apply(made: Call) -> Value:
-    for _, one in list(modules(own_of(made))):
+    for _, one in list(modules(made.own())):
         call(made.machine, made.argument(1, "fn"), [one], {}, made.node)
     return made.args[0]
 
@@ -247,7 +236,7 @@ def _apply(made: Call) -> Value:
 @method(MODULE, "requires_grad_")
 def _requires_grad(made: Call) -> Value:
     wants = made.constant(1, "requires_grad", True)
-    for _, one in held(own_of(made)).parameters:
+    for _, one in held(made.own()).parameters:
         made.machine.state.write(
             one.fields, FACTS, replace(one.facts, requires=None if wants is ... else bool(wants))
         )
@@ -257,7 +246,7 @@ def _requires_grad(made: Call) -> Value:
 
 @method(MODULE, "zero_grad")
 def _zero_grad(made: Call) -> Value:
-    made.emit("clear", made.args[0], parameters=held(own_of(made)))
+    made.emit("clear", made.args[0], parameters=held(made.own()))
     return NONE
 
 
@@ -306,7 +295,7 @@ def _load(made: Call) -> Value:
 def _register(made: Call) -> Value:
     name, value = made.constant(1, "name"), made.argument(2, "tensor")
     if isinstance(name, str):
-        made.machine.state.write(own_of(made).fields, name, value)
+        made.machine.state.write(made.own().fields, name, value)
     return NONE
 
 
@@ -339,7 +328,7 @@ def _get(made: Call) -> Value:
 
 @method(MODULE, "__copied__")
 def _copied(made: Call) -> Value:
-    return _copy(own_of(made), {}, made)
+    return _copy(made.own(), {}, made)
 
 
 def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:

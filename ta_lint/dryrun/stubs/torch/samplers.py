@@ -2,7 +2,7 @@
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import list_of, method, new_class, stub
+from ta_lint.dryrun.machine.library import keeps, list_of, method, new_class, stub
 from ta_lint.dryrun.stubs.torch.data import DATASET, ITERABLE, collated, sample
 from ta_lint.dryrun.values import (
     NONE,
@@ -22,8 +22,7 @@ def _sampler(name: str, arguments: str, *others: str) -> Class:
     cls = new_class(f"torch.utils.data.{name}", f"torch.utils.data.sampler.{name}", *others, bases=(SAMPLER,))
 
     def init(made: Call) -> Value:
-        own = made.args[0]
-        assert isinstance(own, Object)
+        own = made.own()
         for index, argument in enumerate(arguments.split(), 1):
             given = made.given(index, argument)
             if given is not None:
@@ -78,13 +77,8 @@ JOINED = new_class(
 CHAINED = new_class("torch.utils.data.ChainDataset", bases=(ITERABLE,))
 
 
-@method(JOINED, "__init__")
-@method(CHAINED, "__init__")
-def _join(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    made.machine.state.write(own.fields, "datasets", made.argument(1, "datasets"))
-    return NONE
+keeps(JOINED, "datasets")
+keeps(CHAINED, "datasets")
 
 
 @method(JOINED, "__getitem__")

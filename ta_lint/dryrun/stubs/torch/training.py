@@ -12,6 +12,7 @@ from ta_lint.dryrun.machine.library import (
     define,
     family,
     find,
+    keeps,
     list_of,
     method,
     new_class,
@@ -85,8 +86,7 @@ def held_by(optimizer: Object) -> Group:
 
 @method(OPTIMIZER, "__init__")
 def _optimizer(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     items, rest = iteration.collected(made.machine, made.argument(1, "params"), made.node)
     if isinstance(
         step := own.cls.fields.get("step"), Function
@@ -121,8 +121,7 @@ def _group(made: Call, given: Value, defaults: dict[str, Value]) -> Value:
 
 @method(OPTIMIZER, "add_param_group")
 def _add_group(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     groups = own.fields.get("param_groups")
     if isinstance(groups, Sequence):
         made.machine.state.refill(
@@ -133,8 +132,7 @@ def _add_group(made: Call) -> Value:
 
 @method(OPTIMIZER, "step")
 def _step(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     if len(made.args) > 2:
         made.machine.throw(find("builtins.TypeError"))
     closure = made.given(1, "closure")
@@ -174,8 +172,7 @@ def _handed_over(made: Call) -> Value:
 
 @method(SCHEDULER, "__init__")
 def _scheduler(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     made.machine.state.write(own.fields, "optimizer", made.argument(1, "optimizer"))
     made.emit("scheduler", own, of=made.argument(1, "optimizer"))
     return NONE
@@ -292,18 +289,12 @@ for _names in (
     new_class(*_names, bases=(WRAPPER,))
 
 
-@method(WRAPPER, "__init__")
-def _wrap(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
-    made.machine.state.write(own.fields, "module", made.argument(1, "module"))
-    return NONE
+keeps(WRAPPER, "module")
 
 
 @method(WRAPPER, "forward")
 def _forward(made: Call) -> Value:
-    own = made.args[0]
-    assert isinstance(own, Object)
+    own = made.own()
     return call(made.machine, own.fields["module"], made.args[1:], made.kwargs, made.node, loose=made.loose)
 
 
