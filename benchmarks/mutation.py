@@ -31,9 +31,8 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source, decode
 from ta_lint.engine import lint, lint_file
-from ta_lint.facts import Clearing, FileFacts, Kind, TrainingLoop
-from ta_lint.facts.file_facts import is_test
-from ta_lint.file import File
+from ta_lint.facts import FileFacts, Kind, TrainingLoop
+from ta_lint.file import File, is_test
 from ta_lint.project.project import renew
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -382,8 +381,6 @@ def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
     loop = loops[index]
     if module.loops.gated or module.loops.framework is not None:
         return "a framework may do it"
-    if rule in _OVER_GRADIENTS and module.clearings.when(loop) is Clearing.UNKNOWN:
-        return "code outside the project may clear the gradients"
     if rule in _OVER_SCHEDULERS and Kind.SCHEDULER not in _kinds_of_receivers(module, "step"):
         return "the kind of the scheduler is unknown"
     if rule in _OVER_MODELS and not _knows_models(module, loop):

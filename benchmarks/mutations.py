@@ -222,7 +222,8 @@ class Site:
                     found[call] = None
         calls = list(found)
         for node in self.reached:
-            for clearing in self.module.clearings.places(node):
+            named = (name for name in tree.within(node, cst.Name) if "zero_grad" in name.value)
+            for clearing in (*named, *self.module.gradient_writes.within(node)):
                 if not any(tree.contains(call, clearing) for call in calls) and tree.contains(
                     self.region, clearing
                 ):

@@ -4,9 +4,9 @@ A check runs only on files that contain its keywords; running it on all files gi
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint import checks
@@ -22,13 +22,17 @@ from ta_lint.core.libraries import is_ours, may_be_ours
 from ta_lint.core.reading import read
 from ta_lint.core.source import NOTEBOOK, Source, source_of
 from ta_lint.core.suppress import suppressed
-from ta_lint.file import File
+from ta_lint.file import File, is_test
 from ta_lint.project.holders import Holders
 from ta_lint.project.project import project_of
 from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
 if TYPE_CHECKING:
+    from ta_lint.events import Run
+    from ta_lint.events.place import Place
+    from ta_lint.events.suspicion import Said
     from ta_lint.facts import FileFacts, Suspicion
+    from ta_lint.syntax.edits import ProposedFix
     from ta_lint.syntax.tree import Node
 
 _OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or what may be a name
@@ -195,47 +199,94 @@ def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
 
 
 def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
-    facts = None
+    looks = _Looks(source, file)
     if any(check.over_facts is not None for check in wanted):
-        from ta_lint.facts import FileFacts
-        from ta_lint.facts.program.program import program_of
-
-        program = program_of(file.root)
-        facts = FileFacts(
-            program,
-            program.open(file.absolute, source),
-            file.config.target_torch,
-            old_frameworks=file.config.old_frameworks,
-        )
+        _ = looks.facts  # it says whether the file can be parsed
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
         from ta_lint.syntax.concrete import whole
 
         whole(source)
     for check in wanted:
         try:
-            yield from list(_found(check, source, facts))
+            yield from list(_found(check, looks))
         except Unreadable:
             raise
         except Exception as error:  # noqa: BLE001 - a check never stops the job
             yield _crash(f"the check of {check.rule}", error, source)
 
 
-def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> Iterator[Finding]:
-    """Run a check on a file."""
+class _Looks:
+    """What checks are asked about one file, made when the first of them needs it."""
+
+    def __init__(self, source: Source, file: File) -> None:
+        self.source = source
+        self.file = file
+
+    @cached_property
+    def facts(self) -> "FileFacts":
+        """What the source says."""
+        from ta_lint.facts import FileFacts
+        from ta_lint.facts.program.program import program_of
+
+        program, config = program_of(self.file.root), self.file.config
+        opened = program.open(self.file.absolute, self.source)
+        return FileFacts(program, opened, config.target_torch, old_frameworks=config.old_frameworks)
+
+    @cached_property
+    def run(self) -> "Run":
+        """What happens in a dry run."""
+        from ta_lint.dryrun.collect import run_of
+        from ta_lint.dryrun.dryrun import events_around
+
+        return run_of(events_around(project_of(self.file.root), self.file.absolute, self.source.text))
+
+
+def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
+    """Run a check on a file. What it finds elsewhere is found where that other file is linted."""
     if check.over_text is not None:
-        for report in check.over_text(source):
-            found = _finding(check.rule, report.message, Site(source.path, *report[:4]))
+        for report in check.over_text(looks.source):
+            found = _finding(check.rule, report.message, Site(looks.source.path, *report[:4]))
             yield replace(found, severity=Severity.NOTE) if report.is_note else found
-    elif check.over_facts is not None and facts is not None:
-        for suspicion in check.over_facts(facts):
-            if not facts.is_here(suspicion.node):
-                continue  # found where that other file is linted
-            yield _placed(check.rule, suspicion, facts)
+    elif check.over_facts is not None:
+        for suspicion in check.over_facts(looks.facts):
+            if looks.facts.is_here(suspicion.node):
+                yield _placed(check.rule, suspicion, looks.facts)
+    elif check.over_runs is not None and not is_test(looks.source.path):
+        for found in _happened(check.rule, check.over_runs(looks.run), looks):
+            fix = check.fix(looks.facts, found.site) if check.fix is not None else None
+            yield _fixed(found, fix, looks.facts) if fix is not None else found
+
+
+def _happened(rule: str, said: "Iterable[Said]", looks: _Looks) -> Iterator[Finding]:
+    """What a check says of a dry run."""
+    from ta_lint.events.suspicion import Suspicion
+
+    lines = looks.source.text.splitlines()
+    for one in said:
+        if isinstance(one, Suspicion) and one.place.path == looks.file.absolute:
+            related = tuple(
+                Related(_site(place, looks.source.path, lines), message)
+                for place, message in one.related
+                if place.path == one.place.path
+            )
+            found = _finding(rule, one.message, _site(one.place, looks.source.path, lines), related)
+            yield replace(found, severity=Severity.NOTE) if one.is_note else found
+
+
+def _site(place: "Place", path: str, lines: list[str]) -> Site:
+    """A place as findings have it: columns in code points from 1."""
+
+    def column(line: int, offset: int) -> int:
+        return len(lines[line - 1].encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
+
+    end = place.end_line or place.line
+    return Site(
+        path, place.line, column(place.line, place.column or 0), end, column(end, place.end_column or 0)
+    )
 
 
 def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
     """Turn a suspicion, which refers to nodes, into a finding with positions and edits."""
-    from ta_lint.syntax.text_edits import text_edits
 
     def site(node: "Node") -> Site:
         parsed = facts.parsed(node)
@@ -249,7 +300,13 @@ def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
         finding = replace(finding, held_by=tuple(one for line in needs for one in holders.of(line)))
     if suspicion.is_note:
         finding = replace(finding, severity=Severity.NOTE)
-    fix = suspicion.fix
+    return _fixed(finding, suspicion.fix, facts)
+
+
+def _fixed(finding: Finding, fix: "ProposedFix | None", facts: "FileFacts") -> Finding:
+    """A finding with the edits of a fix, if they can be made."""
+    from ta_lint.syntax.text_edits import text_edits
+
     edits = text_edits(fix, facts.tree, facts.source, facts.places) if fix is not None else None
     if fix is None or edits is None:
         return finding

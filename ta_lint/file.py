@@ -83,6 +83,19 @@ def _root_of(folder: str) -> str:
     return root
 
 
+def is_test(path: str) -> bool:
+    """Whether a path is a test file, by pytest's naming or by its folder."""
+    from pathlib import PurePosixPath
+
+    name = PurePosixPath(path)
+    return (
+        name.name.startswith("test_")
+        or name.stem.endswith("_test")
+        or name.name == "conftest.py"
+        or "tests" in name.parts[:-1]
+    )
+
+
 def name_of(path: str, root: str) -> str:
     """A path as findings name it: relative to the root if it lies below it, otherwise absolute."""
     inside = below(path, root)

@@ -16,9 +16,9 @@ from typing import Any
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.stubs.torch.training import held_by
 from ta_lint.dryrun.values import Known, Object
 from ta_lint.events.event import Event
 

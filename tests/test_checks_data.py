@@ -173,7 +173,9 @@ def run(
     loader: Loader, peers: dict[int, list[list[str]]] | None = None, *, data_parallel: bool = True
 ) -> Run:
     told = {rank: Told(batches=batches) for rank, batches in (peers or {}).items()}
-    return Run(20, CPU, [loader], History(), peers=told, data_parallel=data_parallel)
+    return Run(
+        steps=20, machine=CPU, loaders=[loader], history=History(), peers=told, data_parallel=data_parallel
+    )
 
 
 @pytest.mark.parametrize(("repeats", "batches", "found"), [(3, 20, 1), (2, 20, 0), (3, 31, 0)])

@@ -42,7 +42,7 @@ def ask(rule: str, fact: str, value: object) -> list[Suspicion]:
 
 
 def module_of(rule: str) -> ModuleType:
-    return __import__(f"ta_runtime.checks.{checks.stems()[rule]}", fromlist=["_"])
+    return checks.module_of(rule)
 
 
 def values(
@@ -322,7 +322,8 @@ def test_tf32_as_it_was_allowed_before_torch_2_9(monkeypatch: pytest.MonkeyPatch
 
 def run_with(**options: Any) -> Run:
     usual = {"workers": 0, "trained": 100, "waited": 5.0, "stepping": 10.0, "asked": 100, "idle": 100}
-    return Run(100, CPU, [Loader(lambda: None, HERE, **(usual | options))], History())
+    loaders = [Loader(lambda: None, HERE, **(usual | options))]
+    return Run(steps=100, machine=CPU, loaders=loaders, history=History())
 
 
 def test_a_loader_that_half_of_a_step_is_spent_on_is_found() -> None:

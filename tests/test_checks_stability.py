@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ BACKWARD = Place("train.py", 9)
 MACHINE = Machine(None)
 
 ta100, ta101, ta102, ta103, ta104, ta105, ta106, ta107, ta108, ta109 = (
-    import_module(f"{checks.__name__}.{checks.stems()[f'TA{number}']}") for number in range(100, 110)
+    checks.module_of(f"TA{number}") for number in range(100, 110)
 )
 
 

@@ -36,7 +36,7 @@ def loader(**facts: object) -> Loader:
 
 
 def run(*loaders: Loader) -> Run:
-    return Run(100, Machine(None), list(loaders), History())
+    return Run(steps=100, machine=Machine(None), loaders=list(loaders), history=History())
 
 
 def told(*batches: torch.Tensor) -> SampleHashes:

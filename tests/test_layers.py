@@ -307,6 +307,7 @@ SHARED_NAMES = {
         "Shape",
         "State",
         "Stream",
+        "Suspicion",
         "Value",
     },
     "ta_runtime": {"AuditCallback", "MonitorCallback", "SnapshotCallback", "Run", "Watcher"},
@@ -346,11 +347,15 @@ def test_nobody_imports_the_slow_parts_of_libcst() -> None:
     assert shown(each for each in imported("ta_lint") if each.name.startswith(slow)) == []
 
 
-def test_the_run_imports_nothing_of_the_linter_but_its_core() -> None:
+def test_the_run_imports_of_the_linter_what_both_observers_share() -> None:
     def is_allowed(each: Import) -> bool:
         if each.file is None:
             return each.package not in ("libcst", "pyflakes")
-        return part(each.file) == "core" or (each.path.stem == "linting" and part(each.file) == "__init__")
+        shared = part(each.file) in ("core", "events") or each.name in (
+            "ta_lint.checks.module_of",
+            "ta_lint.checks.shared",
+        )
+        return shared or (each.path.stem == "linting" and part(each.file) == "__init__")
 
     assert (
         shown(
@@ -446,6 +451,7 @@ def test_a_run_never_loads_the_linter_nor_libcst(tmp_path: Path) -> None:
     modules = loaded_by_an_audit(tmp_path)
     assert "ta_lint.core.catalogue" in modules
     assert not {name for name in modules if name.split(".")[0] in ("libcst", "pyflakes", "sarif_om", "rich")}
-    assert not {
-        name for name in modules if name.startswith("ta_lint.") and not name.startswith("ta_lint.core")
-    }
+    ours = {name for name in modules if name.startswith("ta_lint.")}
+    assert {name.split(".")[1] for name in ours} == {"core", "events", "checks"}
+    checks = {name for name in ours if name.startswith("ta_lint.checks.")} - {"ta_lint.checks.gate"}
+    assert all(name.startswith("ta_lint.checks.runs") for name in checks)

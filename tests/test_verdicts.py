@@ -22,6 +22,9 @@ BLOCKS = [
     for block in blocks(page)
     if "verdict" in block.words
 ]
+CHECKS_OF_A_RUN = sorted(
+    (*(ROOT / "ta_runtime" / "checks").glob("ta*.py"), *(ROOT / "ta_lint" / "checks" / "runs").glob("ta*.py"))
+)
 BOTH = sorted(rule.id for rule in catalogue().values() if {"static", "runtime"} <= set(rule.observers))
 
 NO_LOOK_ALIKE = {
@@ -115,7 +118,7 @@ def _of_looks() -> list[tuple[str, ast.Call]]:
     """Every `Refutation` and `Unobserved` that a check makes, with the name of its module."""
     return [
         (path.stem, call)
-        for path in sorted((ROOT / "ta_runtime" / "checks").glob("ta*.py"))
+        for path in CHECKS_OF_A_RUN
         for call in ast.walk(ast.parse(path.read_text()))
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Refutation", "Unobserved")
     ]
@@ -137,8 +140,7 @@ def test_each_look_says_in_a_few_plain_words_what_it_rests_on() -> None:
 
 
 def test_each_rule_that_a_run_can_refute_has_a_page_that_says_when() -> None:
-    checks = sorted((ROOT / "ta_runtime" / "checks").glob("ta*.py"))
-    refuting = {path.stem[:5].upper() for path in checks if "efutation" in path.read_text()}
+    refuting = {path.stem[:5].upper() for path in CHECKS_OF_A_RUN if "efutation" in path.read_text()}
     for rule in sorted(set(BOTH) - {"TA000"}):
         [page] = (ROOT / "rules").glob(f"{rule}-*.md")
         section = (

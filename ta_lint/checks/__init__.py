@@ -1,8 +1,14 @@
 """One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
-A module has `KEYWORDS`, the plain words that a file must contain before the check looks at it (`gate`), and either
-`check(module: FileFacts) -> Iterator[Suspicion]` over facts or `check_text(source: Source) -> Iterator[TextFinding]`
-over text. There is no list of the modules: the folder is the list.
+A module has `KEYWORDS`, the plain words that a file must contain before the check looks at it (`gate`), and
+
+- `check_progress(run: Run)` or `check_run(run: Run)`, over what happens in a run, as both observers see it: a dry run here, and the
+  real one in `ta_runtime`, which asks the first again and again while it goes on. They may say that a suspicion is refuted, which
+  counts for a real run alone;
+- or `check(module: FileFacts) -> Iterator[Suspicion]` over facts about the source;
+- or `check_text(source: Source) -> Iterator[TextFinding]` over text.
+
+ There is no list of the modules: the folder is the list.
 """
 
 import os
@@ -11,13 +17,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint.checks.gate import Entry, Gate, Text, WordsAround, nothing
 
 if TYPE_CHECKING:
+    from ta_lint.core.finding import Site
     from ta_lint.core.source import Source
+    from ta_lint.events.run import Run
+    from ta_lint.events.suspicion import Said
     from ta_lint.facts import FileFacts, Suspicion
+    from ta_lint.syntax.edits import ProposedFix
 
 
 class TextFinding(NamedTuple):
@@ -39,6 +50,9 @@ class Check:
     gate: Gate
     over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
     over_text: "Callable[[Source], Iterator[TextFinding]] | None"
+    over_runs: "Callable[[Run], Iterator[Said]] | None" = None
+    fix: "Callable[[FileFacts, Site], ProposedFix | None] | None" = None
+    """The edit for what a check over runs finds at a place."""
 
     def wants(self, text: Text, around: Callable[[], frozenset[Entry]] = nothing) -> bool:
         """Whether a file may contain what this check looks for; `around` gives the words in the files around it."""
@@ -48,8 +62,27 @@ class Check:
 @cache
 def stems() -> dict[str, str]:
     """The module name of each rule with a check in this folder."""
-    names = (name.removesuffix(".py") for name in os.listdir(__path__[0]) if name.endswith(".py"))
+    return {**_stems_in(__path__[0]), **shared()}
+
+
+@cache
+def shared() -> dict[str, str]:
+    """The same of the rules with one check for both observers, in the folder `runs`."""
+    return _stems_in(os.path.join(__path__[0], "runs"))
+
+
+def _stems_in(folder: str) -> dict[str, str]:
+    names = (name.removesuffix(".py") for name in os.listdir(folder) if name.endswith(".py"))
     return {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
+
+
+def module_of(rule: str) -> ModuleType:
+    """The module that checks a rule.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return import_module(f"{__name__}.{'runs.' if rule in shared() else ''}{stems()[rule]}")
 
 
 @cache
@@ -69,10 +102,12 @@ def load(rule: str) -> Check | None:
     """The check of a rule; None if only the run or the engine itself finds violations."""
     if rule not in stems():
         return None
-    module = import_module(f"{__name__}.{stems()[rule]}")
+    module = module_of(rule)
     return Check(
         rule=rule,
         gate=Gate(module.KEYWORDS, getattr(module, "AROUND", ())),
+        over_runs=getattr(module, "check_progress", getattr(module, "check_run", None)),
+        fix=getattr(module, "fix", None),
         over_facts=getattr(module, "check", None),
         over_text=getattr(module, "check_text", None),
     )

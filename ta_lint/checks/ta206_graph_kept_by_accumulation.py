@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Kind, Suspicion
-from ta_lint.facts.file_facts import is_test
 from ta_lint.facts.loops.graphs import GivenGraph, Held, operands
 from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.names import Binding
+from ta_lint.file import is_test
 from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, argument, attribute_of_self, dotted, is_name

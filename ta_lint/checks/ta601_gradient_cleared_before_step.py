@@ -116,7 +116,7 @@ def _is_out_of_sight(module: FileFacts, region: Region, events: list[LoopEvent])
     if any(event.action is Action.UNKNOWN for event in events):
         return True
     nodes = module.loops.reach(region)
-    if any(True for node in nodes for _ in module.clearings.writes(node)):
+    if any(True for node in nodes for _ in module.gradient_writes.within(node)):
         return True
     if module.tree.own(region, cst.Yield, cst.Await):
         return True
@@ -381,7 +381,7 @@ def _keeps_gradients(statement: Node, step: StepCall, module: FileFacts) -> bool
     """Whether a statement certainly computes no gradients, and does not rebind the optimizer's name."""
     tree = module.tree
     return (
-        not any(True for _ in module.clearings.writes(statement))
+        not any(True for _ in module.gradient_writes.within(statement))
         and not tree.within(statement, cst.Yield, cst.Await)
         and not any(
             module.names.is_bound_in(name, statement) for name in tree.within(step.optimizer, cst.Name)[:1]

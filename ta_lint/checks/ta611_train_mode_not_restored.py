@@ -9,10 +9,10 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.file_facts import is_test
 from ta_lint.facts.loops.calls_in_loop import LoopCall, Variable
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
+from ta_lint.file import is_test
 from ta_lint.syntax.edits import ProposedFix, insert_line_after, insert_line_before
 from ta_lint.syntax.tree import LOOPS, Node, dotted
 

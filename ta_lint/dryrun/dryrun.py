@@ -49,12 +49,30 @@ from ta_lint.dryrun.stubs.torch import (  # noqa: F401
     training,
 )
 from ta_lint.dryrun.stubs.torch import containers as containers_of_modules  # noqa: F401
+from ta_lint.events.event import Event
 from ta_lint.project.layout import Layout
+from ta_lint.project.project import Project
 
 
 def of_project(root: str) -> Machine:
     """A machine for the scripts of one project, which parses and imports each of its files once."""
     return Machine(Program(Layout(root)))
+
+
+def events_around(project: Project, path: str, text: str) -> list[Event]:
+    """What happens in a file with this text, run by itself and by the scripts of its project that use it."""
+    given = text.encode("utf-8", "surrogatepass")
+
+    def reads(other: str) -> bytes:
+        if other == path:
+            return given
+        project.imports.read(other)
+        return project.around.whole(other)
+
+    machine = Machine(Program(project.layout, reads))
+    with project.imports.followed(path):
+        run_script(machine, path, sorted(project.around.users(path) or ()))
+    return machine.events
 
 
 def dry_run(path: str) -> Machine:

@@ -12,9 +12,9 @@ from os.path import relpath
 
 from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.stubs.torch.training import held_by
 from ta_lint.dryrun.values import Class, Function, Known, Object, Place
 from ta_lint.events.event import Event
 

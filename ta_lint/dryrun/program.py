@@ -5,7 +5,8 @@ import builtins
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.stubs.guess import guess
+from ta_lint.dryrun.stubs.guess import guess, may_act, optimizer_called
+from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.values import Class, Known, Object, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
@@ -31,8 +33,13 @@ LARGEST = 1 << 20
 class Program:
     """A file and all that it imports from its project."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, reads: Callable[[str], bytes] | None = None) -> None:
+        """`reads` gives the text of a file; without it, that is what is on disk.
+
+        Raises of `reads`: Unreadable.
+        """
         self._layout = layout
+        self._reads = reads or _from_disk
         self._modules: dict[str, Object] = {}
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
@@ -45,11 +52,10 @@ class Program:
         """Python's tree of a file, None if it cannot be read or is no Python."""
         if path not in self._trees:
             try:
-                text = read(path, LARGEST + 1)
-                with warnings.catch_warnings(action="ignore"):  # of the program's own text
-                    self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
+                text = self._reads(path)
+                self._trees[path] = _parsed(text) if len(text) <= LARGEST else None
                 self._lines[path] = text.splitlines()
-            except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
+            except Unreadable:
                 self._trees[path] = None
         return self._trees[path]
 
@@ -153,14 +159,31 @@ class Program:
             yield from [(name, value) for name, value in names.items() if not name.startswith("_")]
 
     @staticmethod
-    def builtin(name: str) -> Value:
-        """A name that no frame binds."""
-        return library.find(f"builtins.{name}") if name in _BUILTINS else Unknown(f"the name {name}")
+    def unbound(machine: Machine, name: str, module: Frame) -> Value:
+        """A name that no frame binds: Python's own, or one that is missing, as in a part of a notebook, and guessed as an argument is."""
+        if name in _BUILTINS:
+            return library.find(f"builtins.{name}")
+        guessed = guess(machine, name, "")
+        if guessed is not None:
+            module.names[name] = guessed
+        return guessed or Unknown(f"the name {name}")
 
     @staticmethod
     def guess(machine: Machine, name: str, annotation: str) -> Value | None:
         """What an argument with this name and annotation is, if it says so."""
         return guess(machine, name, annotation)
+
+    @staticmethod
+    def acts(machine: Machine, name: str, node: ast.AST) -> None:
+        """A function out of sight is called: it may do anything to gradients if its name says that it prepares or ends something."""
+        if may_act(name):
+            before = gradients.lost(machine, *machine.optimizers)
+            machine.emit("unknown", node, None, before=before)
+
+    @staticmethod
+    def optimizer(machine: Machine, name: str) -> Value | None:
+        """An optimizer of which nobody knows what it holds, if the name says that something is one."""
+        return optimizer_called(machine, name)
 
     def _of(self, machine: Machine, path: str, name: str) -> Object:
         """A module, or a folder of modules."""
@@ -179,6 +202,20 @@ class Program:
         for part in rest:
             path = None if path is None or path.endswith(".py") else self._layout.inside(path, part)
         return path
+
+
+def _from_disk(path: str) -> bytes:
+    return read(path, LARGEST + 1)
+
+
+@lru_cache(64)
+def _parsed(text: bytes) -> ast.Module | None:
+    """Python's tree of a text, None if it is no Python. Programs of one project have many files in common."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of the program's own text
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:

@@ -27,15 +27,22 @@ Consumer = Callable[[Value], Flow]
 class Unknown(Value):
     """A value of which nothing is known but perhaps its type. Two unknown values are equal only if they are one."""
 
-    __slots__ = ("type", "why")
+    __slots__ = ("of", "type", "why")
 
-    def __init__(self, why: str = "", type: str | None = None) -> None:
+    def __init__(self, why: str = "", type: str | None = None, of: "Value | None" = None) -> None:
         self.why = why
         self.type = type
+        self.of = of
+        """The object whose method it may be."""
 
     def __repr__(self) -> str:
         return f"Unknown({self.why!r})"
 
+
+COUNT: Final = "the number of the pass"
+"""Why a number is not known that counts the passes of a loop: it has each value once."""
+ONCE: Final = "it holds in one pass"
+"""Why a condition is not known that asks for one of these values."""
 
 DATA: Final = "data"
 """The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of

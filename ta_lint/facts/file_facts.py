@@ -4,15 +4,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 from weakref import proxy
 
 import libcst as cst
 
 from ta_lint.core.source import Source
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop
-from ta_lint.facts.loops.clearing import Clearings
 from ta_lint.facts.loops.evaluations import Evaluations
+from ta_lint.facts.loops.gradient_writes import GradientWrites
 from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
@@ -64,6 +63,7 @@ from ta_lint.facts.values.spelling import Spellings
 from ta_lint.facts.values.states import States
 from ta_lint.facts.values.whereabouts import Whereabouts
 from ta_lint.facts.values.widths import Widths
+from ta_lint.file import is_test
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, dotted, spreads
 
@@ -301,8 +301,8 @@ class FileFacts:
         return FileFacts(self.program, self.parsed(root), self._target_torch, self.old_frameworks)
 
     @cached_property
-    def clearings(self) -> Clearings:
-        return Clearings(self.tree, self.names, self.classes, self.kinds, self.loops)
+    def gradient_writes(self) -> GradientWrites:
+        return GradientWrites(self.tree)
 
     @cached_property
     def order(self) -> StepOrder:
@@ -550,17 +550,6 @@ class FileFacts:
     @cached_property
     def is_test(self) -> bool:
         return is_test(self.source.path)
-
-
-def is_test(path: str) -> bool:
-    """Whether a path is a test file, by pytest's naming or by its folder."""
-    name = PurePosixPath(path)
-    return (
-        name.name.startswith("test_")
-        or name.stem.endswith("_test")
-        or name.name == "conftest.py"
-        or "tests" in name.parts[:-1]
-    )
 
 
 def _may_compute_a_loss(call: cst.Call) -> bool:

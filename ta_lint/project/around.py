@@ -84,6 +84,16 @@ class Around:
             self._links[path] = digest_of(repr(seen).encode("utf-8", "surrogatepass"))
         return text
 
+    def whole(self, path: str) -> bytes:
+        """The bytes of a file as it is on disk.
+
+        Raises:
+            Unreadable: as for `core.reading.read`.
+        """
+        data, stamp = read_with_stamp(path)
+        self.note(path, Content(digest_of(data), stamp))
+        return data
+
     def unchanged(self) -> set[str]:
         """The files that are on disk as they were read; those whose stamp does not tell are read again."""
         found: set[str] = set()

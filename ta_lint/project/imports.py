@@ -4,6 +4,7 @@ import builtins
 import os
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from functools import wraps
 from hashlib import blake2b
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -130,6 +131,10 @@ class Imports:
         """Note that facts are taken from the text of a file."""
         self._asked.add(path)
         self._read.add(path)
+
+    def followed(self, path: str) -> AbstractContextManager[None]:
+        """What is asked inside counts as asked for a file that is linted."""
+        return self._trail.into(self._used.setdefault(path, set()))
 
     def used(self, path: str) -> set[Leaf]:
         """What facts about a file, linted just now, come from besides its own text."""

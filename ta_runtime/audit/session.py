@@ -402,7 +402,14 @@ class Session:
         return [optimizer for optimizer in construction.optimizers() if self.watches(optimizer)]
 
     def _run(self, *, over: bool, rank: int = 0, peers: Mapping[int, Told] | None = None) -> Run:
-        run = Run(self.step_count, self.machine, self.loaders.found, self.history, rank=rank, over=over)
+        run = Run(
+            steps=self.step_count,
+            machine=self.machine,
+            loaders=self.loaders.found,
+            history=self.history,
+            rank=rank,
+            over=over,
+        )
         run.peers = dict(peers or {})
         run.infers = self.infers
         run.data_parallel = self._data_parallel

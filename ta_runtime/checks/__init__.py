@@ -35,8 +35,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from types import ModuleType
 from typing import Any
 
+from ta_lint.checks import module_of as shared_module
+from ta_lint.checks import shared
 from ta_runtime.facts import Said
 
 FACTS = (
@@ -72,11 +75,21 @@ class Check:
 
 @cache
 def stems() -> dict[str, str]:
-    """The module name of each rule that has a check here."""
+    """The module name of each rule that has a check here, or one that both observers share."""
     names = (
         entry.name.removesuffix(".py") for entry in files(__name__).iterdir() if entry.name.endswith(".py")
     )
-    return {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
+    own = {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
+    return {**own, **shared()}
+
+
+def module_of(rule: str) -> ModuleType:
+    """The module that checks a rule.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return shared_module(rule) if rule in shared() else import_module(f"{__name__}.{stems()[rule]}")
 
 
 def enabled(rules: frozenset[str]) -> list[Check]:
@@ -91,7 +104,7 @@ def load(rule: str) -> list[Check]:
     Raises:
         TypeError: its module has no function of those above.
     """
-    module = import_module(f"{__name__}.{stems()[rule]}")
+    module = module_of(rule)
     of_structure = getattr(module, "OF_STRUCTURE", False)
     found = [
         Check(rule, fact, function, of_structure, getattr(module, "LEAST", 0))

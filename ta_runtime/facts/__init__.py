@@ -4,6 +4,17 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
+from ta_lint.events.loop import (
+    Condition,
+    Loop,
+    LoopHistory,
+    ObservedAction,
+    Scheduled,
+    SchedulerCalls,
+    StepPattern,
+    Stepped,
+)
+from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.asked import AskedModel, Weight
 from ta_runtime.facts.attribute import Attribute
@@ -23,16 +34,6 @@ from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language, Markers, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.loop import (
-    Condition,
-    Loop,
-    LoopHistory,
-    ObservedAction,
-    Scheduled,
-    SchedulerCalls,
-    StepPattern,
-    Stepped,
-)
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
@@ -74,7 +75,6 @@ from ta_runtime.facts.step import (
     Step,
     Update,
 )
-from ta_runtime.facts.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ta_lint import events
 from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
@@ -20,7 +21,6 @@ from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.loop import Loop
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import ModeHistory
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from ta_runtime.facts.history import History
 
 
-@dataclass(slots=True)
-class Run:
-    """The run so far, and, if it is `over`, the whole of it: what the observers saw, each in fields of its own.
+@dataclass(slots=True, kw_only=True)
+class Run(events.Run):
+    """The run so far, and, if it is `over`, the whole of it: what the observers saw, each in fields of its own, besides what a dry run
+    sees as well.
 
     What concerns one line or object of the run is described with its class; lists are in order of first sight.
     """
@@ -82,7 +83,6 @@ class Run:
     slow_averages: list[SlowAverage] = field(default_factory=list)
     balances: list[Balance] = field(default_factory=list)
     batch_means: list[BatchMean] = field(default_factory=list)
-    loop: Loop = field(default_factory=Loop)
     prepared: Prepared = field(default_factory=Prepared)
     metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)

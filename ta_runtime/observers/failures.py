@@ -30,6 +30,7 @@ class Failures(Observer):
             return
         passed = list(_passed(error))
         if (place := _innermost(passed)) is not None:
+            run.broke_off = True
             run.failure = Failure(place, type(error).__name__, str(error), self._lookup(passed))
 
     def _lookup(self, passed: list[TracebackType]) -> FailedLookup | None:

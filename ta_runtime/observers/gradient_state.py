@@ -70,7 +70,7 @@ class GradientState:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = weakref.ref(optimizer)
-        self.history = LoopHistory(self.optimizer)
+        self.history = LoopHistory()
         self.looks = 0
         """How often its gradients were measured to see whether something had zeroed them."""
         self.is_scaled: bool | None = False

@@ -113,7 +113,7 @@ def peek(settings: Settings, known: list[KnownLoader], training: KnownLoader | N
             shown.shared = len(own & hashes)
             if facts is not None and shown.evaluates:
                 facts.inferred = 1
-    run = Run(1, session.machine, session.loaders.found, session.history)
+    run = Run(steps=1, machine=session.machine, loaders=session.loaders.found, history=session.history)
     run.overlaps += compared(run.loaders)
     found.said = list(_said(settings.rules & _ASKED, run))
     return found

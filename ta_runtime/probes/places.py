@@ -13,30 +13,13 @@ from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
+from ta_lint.events.place import NOWHERE as NOWHERE  # noqa: PLC0414 - places are asked for it
+from ta_lint.events.place import Place as Place  # noqa: PLC0414
 from ta_runtime.faults import CALLED_FOR, PASSED_OVER, is_own_file
 from ta_runtime.faults import is_library as is_library  # noqa: PLC0414 - places are asked for it
 from ta_runtime.probes.work import own_work
 
-
-class Place(NamedTuple):
-    """A line of a file, and, where the bytecode tells, the exact expression.
-
-    A tuple, as tuples are hashed and compared in C: places are the keys of what is noted at every step. Lines count from
-    1. `column` and `end_column` are offsets in UTF-8 bytes from 0, as CPython's `co_positions` gives them, None where
-    unknown.
-    """
-
-    path: str
-    line: int
-    end_line: int | None = None
-    column: int | None = None
-    end_column: int | None = None
-
-
 _MOST = 4096  # code objects that are remembered
-
-NOWHERE = Place("", 1)
-"""Where nothing of the user's is on the stack; a report then names the script that runs."""
 
 
 def here() -> Place:

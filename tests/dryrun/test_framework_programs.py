@@ -7,7 +7,7 @@ import pytest
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.explain import explanation, text
-from ta_lint.dryrun.stubs.torch.training import held_by
+from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.events.event import Event
 
 Happens = Callable[..., list[Event]]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.dryrun.stubs.torch.training import held_by
+from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.values import Known
 from ta_lint.events.event import Event
 

@@ -8,11 +8,12 @@ from ta_lint.dryrun.machine.iteration import unpacked
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import set_attribute, set_item
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import REST, Known, Object, Sequence, Table, Value, options
+from ta_lint.dryrun.values import NONE, REST, Known, Object, Sequence, Table, Unknown, Value, options
 
 
 def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> None:
     """`target = value`."""
+    value = value if frame.site is not None else _named(machine, target, value)
     if isinstance(target, ast.Name):
         holder = frame.outside.get(target.id, frame)
         machine.state.write(holder.names, target.id, value)
@@ -28,13 +29,28 @@ def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> No
             assign(machine, part.value if isinstance(part, ast.Starred) else part, one, frame)
 
 
+def _named(machine: Machine, target: ast.expr, value: Value) -> Value:
+    """What code out of sight gives: an optimizer where it is called one, and each time the same."""
+    if not isinstance(value, Unknown) or value.type is not None:
+        return value
+    if not isinstance(target, ast.Name | ast.Attribute):
+        return value
+    if target not in machine.guessed:
+        name = target.id if isinstance(target, ast.Name) else target.attr
+        machine.guessed[target] = machine.program.optimizer(machine, name) or NONE
+    guessed = machine.guessed[target]
+    return value if guessed == NONE else guessed
+
+
 def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
     """`del target`."""
     if isinstance(target, ast.Name):
         machine.state.remove(frame.outside.get(target.id, frame).names, target.id)
     elif isinstance(target, ast.Attribute):
         for one in options(evaluate(machine, target.value, frame)):
-            if isinstance(one, Object) and not isinstance(one, Sequence | Table):
+            if target.attr == "grad":
+                set_attribute(machine, one, "grad", NONE, target)
+            elif isinstance(one, Object) and not isinstance(one, Sequence | Table):
                 machine.state.remove(one.fields, target.attr)
     elif isinstance(target, ast.Subscript):
         holder, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)

@@ -87,6 +87,8 @@ def call(
     if isinstance(function, Unknown) and is_data(function):  # it may run a function, and hand on what it gets
         hand_over(machine, [one for one in given if isinstance(one, Function)], function.why, node)
         return Unknown(function.why, DATA if all(map(_is_plain, given)) else None)
+    if isinstance(function, Unknown) and function.of is not None:
+        given = [function.of, *given]
     name = (
         function.name
         if isinstance(function, External)
@@ -120,10 +122,12 @@ def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST)
         if isinstance(value, Object) and (escape := value.cls.find("__handed_over__")) is not None:
             assert isinstance(escape, Native)
             escape.run(Call(machine, node, [value, Known(name)]))
-        elif isinstance(value, Sequence) and value.cls is not library.TUPLE:
-            machine.state.extend(value, Unknown(f"{name} may add to it"))
         elif isinstance(value, Sequence):
             hand_over(machine, list(value.items), name, node)
+            if value.cls is not library.TUPLE:
+                machine.state.extend(value, Unknown(f"{name} may add to it"))
+        elif isinstance(value, Bound) and isinstance(value.function, Native):
+            perhaps(machine, value, node)
         elif isinstance(value, Table):
             machine.state.write(value.fields, REST, Unknown(f"{name} may change it"))
         elif isinstance(value, Function) and value.node not in machine.called:

@@ -9,7 +9,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import NONE, Choice, Known, Unknown, Value, options
+from ta_lint.dryrun.values import COUNT, NONE, ONCE, Choice, Known, Unknown, Value, options
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 
@@ -64,6 +64,21 @@ def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> No
         _narrow(
             machine, inner.args[0], frame, lambda value: library.is_instance(value, kinds) is not (not holds)
         )
+
+
+def holds_once(machine: Machine, test: ast.expr, frame: Frame) -> bool:
+    """Whether a condition holds in one pass of a loop at most, as it asks for a number of the pass."""
+    if isinstance(test, ast.Name):
+        return _why(machine, test, frame) == ONCE
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = [test.left, *test.comparators]
+    return any(_why(machine, side, frame) == COUNT for side in sides if _plain(side) is not None)
+
+
+def _why(machine: Machine, part: ast.expr, frame: Frame) -> str:
+    value = evaluate(machine, part, frame)
+    return value.why if isinstance(value, Unknown) else ""
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

@@ -1,7 +1,7 @@
 """Where a program begins: a script, and then what no code of it calls, on arguments that are guessed."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
@@ -13,25 +13,29 @@ FRAMEWORK = "__entry__"
 """The method of a framework's class that runs an instance as the framework does."""
 
 
-def run_script(machine: Machine, path: str) -> None:
-    """Run a file as a script, and then all of its functions and methods that have not been called."""
+def run_script(machine: Machine, path: str, users: Iterable[str] = ()) -> None:
+    """Run a file as a script, then the scripts that use it, and then all of its functions and methods that have not been called."""
     try:
-        _run(machine, path)
+        _run(machine, path, users)
     finally:
         machine.give_back()
 
 
-def _run(machine: Machine, path: str) -> None:
+def _run(machine: Machine, path: str, users: Iterable[str]) -> None:
     module = machine.program.module(machine, path, "__main__")
+    for user in users:
+        machine.program.module(machine, user, "__main__")
     machine.end = machine.steps + MOST_IN_ALL
     own = [value for value in module.fields.values() if _is_of(value, path)]
     train = [value for value in own if trains(machine, value)]
     others = [value for value in own if not trains(machine, value)]
     for value in [*reversed(train), *others]:  # what calls stands below what it calls
+        machine.own = len(machine.optimizers)
         if isinstance(value, Class):
             enter_class(machine, value)
         elif isinstance(value, Function):
             enter(machine, value, None)
+        del machine.optimizers[machine.own :]
 
 
 def _is_of(value: Value, path: str) -> bool:

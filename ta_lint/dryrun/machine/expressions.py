@@ -21,6 +21,7 @@ from ta_lint.dryrun.values import (
     REST,
     TRUE,
     Choice,
+    External,
     Known,
     Object,
     OnDemand,
@@ -46,7 +47,7 @@ def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
         if value.__class__ is not OnDemand:
             return value
         return machine.program.demanded(machine, holder.names, node.id)  # type: ignore[no-any-return]
-    return machine.program.builtin(node.id)  # type: ignore[no-any-return]
+    return machine.program.unbound(machine, node.id, frame.module)  # type: ignore[no-any-return]
 
 
 @evaluates(ast.JoinedStr)
@@ -114,7 +115,14 @@ def _dict(machine: Machine, node: ast.Dict, frame: Frame) -> Value:
 
 @evaluates(ast.Attribute)
 def _attribute(machine: Machine, node: ast.Attribute, frame: Frame) -> Value:
-    return attribute(machine, evaluate(machine, node.value, frame), node.attr, node)
+    value = evaluate(machine, node.value, frame)
+    found = attribute(machine, value, node.attr, node)
+    if isinstance(found, Unknown) and found.of is value and isinstance(value, Object) and frame.site is None:
+        guessed = machine.program.guess(machine, node.attr, "")  # it gets it from out of sight
+        if guessed is not None:
+            value.fields[node.attr] = guessed
+            return guessed  # type: ignore[no-any-return]
+    return found
 
 
 @evaluates(ast.Subscript)
@@ -351,6 +359,10 @@ def _call(machine: Machine, node: ast.Call, frame: Frame) -> Value:
             if rest is not None:
                 loose = True
                 kwargs.update({ANY: rest} if not isinstance(rest, Unknown) else {})
+    if isinstance(function, Unknown | External) and isinstance(node.func, ast.Name | ast.Attribute):
+        machine.program.acts(
+            machine, node.func.id if isinstance(node.func, ast.Name) else node.func.attr, node
+        )
     return call(machine, function, args, kwargs, node, loose=loose)
 
 

@@ -141,7 +141,12 @@ def unpacked(machine: Machine, value: Value, count: int, star: int | None, node:
     if star is None:
         if rest is None and len(items) != count:
             return [Unknown("it does not fit")] * count
-        return [*items[:count], *[rest or NONE] * (count - len(items))]
+        one = (
+            Unknown("one of several")
+            if rest is not None and _is_itself(rest) and count - len(items) > 1
+            else rest
+        )
+        return [*items[:count], *[one or NONE] * (count - len(items))]
     behind = count - star - 1
     if rest is not None:
         any_one = joined([*items, rest])

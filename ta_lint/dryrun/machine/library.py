@@ -39,6 +39,8 @@ STATICMETHOD = Class("staticmethod", (OBJECT,))
 CLASSMETHOD = Class("classmethod", (OBJECT,))
 EXCEPTION = Class("BaseException", (OBJECT,))
 SUPER = Class("super", (OBJECT,))
+UNSEEN = Class("something out of sight")
+"""What nobody knows, which has the methods that tell what they do by their names alone, such as `backward`."""
 BASES = {
     "int": Class("int", (NUMBER,)), "float": NUMBER, "bool": Class("bool", (NUMBER,)), "complex": Class("complex", (OBJECT,)),
     "str": STRING, "bytes": Class("bytes", (OBJECT,)), "list": LIST, "tuple": TUPLE, "set": SET, "dict": DICT, "object": OBJECT,

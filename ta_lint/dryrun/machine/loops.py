@@ -23,7 +23,7 @@ def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
     found = elements(machine, over, node.iter)
     if isinstance(found, Stream) and found.few is not None and not _has_loop(node):
         found = found.few, None
-    loop = Loop(
+    loop = Repetition(
         machine,
         node,
         frame,
@@ -40,7 +40,7 @@ def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
 
 @executes(ast.While)
 def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
-    loop = Loop(machine, node, frame, None)
+    loop = Repetition(machine, node, frame, None)
     flow = Flow.ON
     endless = False
     for _ in range(PASSES):
@@ -66,7 +66,7 @@ def _has_loop(node: ast.For) -> bool:
     )
 
 
-class Loop:
+class Repetition:
     """A loop while it runs."""
 
     def __init__(

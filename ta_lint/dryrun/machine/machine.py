@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from ta_lint.dryrun.flow import Flow
@@ -16,6 +16,8 @@ MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
 MOST_IN_ALL = 8 * MOST_STEPS
 """Statements and calls of all entries of a file."""
+MANY = 100
+"""How often a settled pass is taken to run: what happens in it is the rule, what happens in the first alone is not."""
 MOST_THROWN = 8
 """Exceptions that are told apart where they are caught."""
 
@@ -67,6 +69,14 @@ class Machine:
         """The step at which all entries of the file are."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
+        self.optimizers: list[Any] = []
+        """Those that the entry may use,"""
+        self.own = 0
+        """and the first of them that is its own."""
+        self.hooks: list[Value] = []
+        """What backward passes call."""
+        self.guessed: dict[ast.AST, Value] = {}
+        """What code out of sight has given, by where it is assigned."""
         self.called: set[ast.AST] = set()
         self.catches: list[Catch] = []
         """Who catches exceptions, the innermost last."""
@@ -100,7 +110,7 @@ class Machine:
             action, self.place(node), subject, self.doubt == 0,
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
-            self.entry,
+            self.entry, MANY ** (sum(one.settled for one in self.passes) + (self.entry is not None)),
         )  # fmt: skip
         self.events.append(event)
         return event
@@ -157,6 +167,7 @@ class Machine:
         for arm in arms:
             self.doubt = doubt + 1
             self.assumed = dict(assumed)
+            before = len(self.events)
             try:
                 flow = arm()
             except Raised as error:
@@ -168,6 +179,8 @@ class Machine:
                     parted = parted or self.doubt > doubt + 1
                 else:
                     parted = True
+                    if self.passes and flow in (Flow.BREAK, Flow.RETURN):
+                        self.once(before)
                     self.leave(flow)
             self.state.undo(mark)
         self.doubt, self.assumed = doubt, assumed
@@ -178,6 +191,14 @@ class Machine:
         self.doubt += parted
         self.state.take(ends)
         return Flow.ON
+
+    def once(self, since: int, *, some_pass: bool = False) -> None:
+        """What has happened since there were so many events happens in one pass of the loop around it, of which nobody knows which one that
+        is in the case of `some_pass`.
+        """
+        for number in range(since, len(self.events)):
+            event = self.events[number]
+            self.events[number] = replace(event, times=max(1, event.times // MANY), some_pass=some_pass)
 
     def leave(self, flow: Flow) -> None:
         """Keep the state of a path that leaves here, for where it arrives."""

@@ -11,9 +11,11 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, native
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.values import (
+    COUNT,
     DATA,
     FALSE,
     NONE,
+    ONCE,
     REST,
     TRUE,
     Bound,
@@ -79,7 +81,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             _missing(value, name) if getter is None else call(machine, getter, [value, Known(name)], {}, node)
         )
     if not isinstance(value, Object):
-        kind = library.class_of(value)
+        unseen = isinstance(value, Unknown) and value.type is None
+        kind = library.UNSEEN if unseen else library.class_of(value)
         found = None if kind is None else kind.find(name)
         return Bound(value, found) if found is not None else part_of(value, name)
     if value.cls is library.SUPER and "object" in value.fields:
@@ -94,7 +97,10 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     getter = value.cls.find("__getattr__")
     if getter is not None:
         return call(machine, getter, [value, Known(name)], {}, node)
-    return _missing(value.cls, name)
+    found = library.UNSEEN.find(name) if value.cls.out_of_sight else None
+    if found is not None:
+        return Bound(value, found)
+    return _missing(value.cls, name, value)
 
 
 def _there(choice: Choice) -> tuple[Value, ...]:
@@ -102,9 +108,9 @@ def _there(choice: Choice) -> tuple[Value, ...]:
     return tuple(one for one in choice.options if one != NONE) or choice.options
 
 
-def _missing(cls: Class, name: str) -> Value:
+def _missing(cls: Class, name: str, of: Value | None = None) -> Value:
     beyond = next((base.name[1:] for base in cls.mro if base.name.startswith("?")), None)
-    return Unknown(f"{beyond or cls.name}.{name} is out of sight")
+    return Unknown(f"{beyond or cls.name}.{name} is out of sight", of=of)
 
 
 def _above(machine: Machine, value: Object, name: str, node: ast.AST) -> Value:
@@ -149,6 +155,9 @@ def has_attribute(value: Value, name: str) -> bool | None:
 
 def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
     """`value.name = new`."""
+    setter = library.UNSEEN.find("__setattr__")
+    if isinstance(value, Unknown) and value.type is None and isinstance(setter, Native):
+        native(setter, Call(machine, node, [value, Known(name), new]))
     targets = [
         one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
     ]
@@ -287,8 +296,15 @@ def binary(
         method = library.find_method(one, special)
         if method is not None:
             return call(machine, method, [one, other], {}, node)
+    counts = COUNT in (getattr(left, "why", ""), getattr(right, "why", ""))
     if comparison:
-        return Unknown("it is compared", "bool")
+        return Unknown(ONCE if counts and isinstance(kind, ast.Eq) else "it is compared", "bool")
+    if (
+        counts
+        and isinstance(kind, ast.Add | ast.Sub)
+        and (isinstance(left, Known) or isinstance(right, Known))
+    ):
+        return Unknown(COUNT, "int")
     kinds = {library.type_name(left), library.type_name(right)}
     if not (is_data(left) and is_data(right)):
         return Unknown("it is computed")

@@ -116,7 +116,11 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
     def arm(holds: bool, body: list[ast.stmt]) -> Callable[[], Flow]:
         def taken() -> Flow:
             conditions.assume(machine, node.test, frame, holds=holds)
-            return run(machine, body, frame)
+            before = len(machine.events)
+            flow = run(machine, body, frame)
+            if holds and conditions.holds_once(machine, node.test, frame):
+                machine.once(before, some_pass=True)
+            return flow
 
         return taken
 

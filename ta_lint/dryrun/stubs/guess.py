@@ -7,6 +7,7 @@ from functools import cache
 from ta_lint.core.data import read
 from ta_lint.dryrun.machine.library import DICT, list_of
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.data import LOADER
 from ta_lint.dryrun.stubs.torch.modules import distant
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Tensor
@@ -20,10 +21,7 @@ def guess(machine: Machine, name: str, annotation: str) -> Value | None:
     if kind == "model":
         return distant(machine, None)
     if kind == "optimizer":
-        parameters = list_of((), Tensor(replace(PLAIN, requires=True), None, PARAMETER))
-        return Object(
-            OPTIMIZER, None, {"param_groups": list_of((), Table(DICT, None, {"params": parameters}))}
-        )
+        return _some_optimizer(machine)
     if kind == "scheduler":
         return Object(SCHEDULER, None, {"optimizer": NONE})
     if kind == "scaler":
@@ -35,6 +33,20 @@ def guess(machine: Machine, name: str, annotation: str) -> Value | None:
     if kind in ("int", "float", "bool", "str", DATA):
         return Unknown(f"the argument {name}", kind)
     return None
+
+
+def optimizer_called(machine: Machine, name: str) -> Value | None:
+    """An optimizer, None unless the name says that something is one."""
+    return _some_optimizer(machine) if _of_name(name) == "optimizer" else None
+
+
+def _some_optimizer(machine: Machine) -> Value:
+    parameters = list_of((), Tensor(replace(PLAIN, requires=True), None, PARAMETER))
+    optimizer = Object(
+        OPTIMIZER, None, {"param_groups": list_of((), Table(DICT, None, {"params": parameters}))}
+    )
+    gradients.watch(machine, optimizer, gradients.ANYTHING)
+    return optimizer
 
 
 _ANNOTATIONS = (
@@ -58,6 +70,16 @@ def _of_name(name: str) -> str | None:
     words = set(re.findall(r"[a-z]+|[A-Z][a-z]*", name.replace("_", " ")))
     lower = {word.lower() for word in words}
     return next((kind for kind, known in names().items() if lower & known), None)
+
+
+def may_act(name: str) -> bool:
+    """Whether a function out of sight may clear gradients or step, by the whole words of its name."""
+    return not _acting().isdisjoint(re.findall(r"[a-z]+", name))
+
+
+@cache
+def _acting() -> frozenset[str]:
+    return frozenset(read("names.toml", dict[str, dict[str, str]])["functions"]["act"].split())
 
 
 @cache

@@ -12,6 +12,7 @@ from ta_lint.dryrun.machine.library import (
 )
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.values import (
+    COUNT,
     FALSE,
     NONE,
     Class,
@@ -49,7 +50,7 @@ def _range(made: Call) -> Value:
         first = Known(0) if len(bounds) == 1 else made.args[0] if made.args else Unknown("a number", "int")
 
     def each(consumer: Consumer) -> Flow:
-        for element in (first, Unknown("the number of the pass", "int")):
+        for element in (first, Unknown(COUNT, "int")):
             flow = consumer(element)
             if flow is not Flow.ON:
                 return flow
@@ -73,7 +74,7 @@ def _enumerate(made: Call) -> Value:
             tuple_of([Known(start + index) if isinstance(start, int) else Unknown("a number", "int"), one])
             for index, one in enumerate(items)
         ]
-        return list_of(numbered, None if rest is None else tuple_of([Unknown("a number", "int"), rest]))
+        return list_of(numbered, None if rest is None else tuple_of([Unknown(COUNT, "int"), rest]))
     over = found
 
     def each(consumer: Consumer) -> Flow:
@@ -83,9 +84,7 @@ def _enumerate(made: Call) -> Value:
             nonlocal number
             number += 1
             known = number == 0 and isinstance(start, int)
-            return consumer(
-                tuple_of([Known(start) if known else Unknown("the number of the pass", "int"), element])
-            )
+            return consumer(tuple_of([Known(start) if known else Unknown(COUNT, "int"), element]))
 
         return over.each(numbered)
 

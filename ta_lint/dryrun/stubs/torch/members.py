@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import attribute_of, find, method, new_class, stub, tuple_of
-from ta_lint.dryrun.stubs.torch import shapes
+from ta_lint.dryrun.machine.calling import perhaps as perhaps_called
+from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, find, method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch import gradients, shapes
 from ta_lint.dryrun.stubs.torch.operations import size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
     FACTS,
@@ -20,14 +22,16 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     roots_of,
     tensors_in,
 )
-from ta_lint.dryrun.values import NONE, Known, Object, Sequence, Unknown, Value
+from ta_lint.dryrun.values import NONE, Known, Sequence, Unknown, Value
 
 
 @attribute_of(TENSOR, "data")
 def _data(made: Call) -> Value:
     own = made.own(Tensor)
     if own.takes_gradient:
-        return Tensor(replace(own.facts, requires=False), made.place, DATA)
+        data = Tensor(replace(own.facts, requires=False), made.place, DATA)
+        data.fields["of"] = own
+        return data
     return cut(own, "detached", made.place)
 
 
@@ -36,7 +40,7 @@ DATA = new_class("torch.Tensor.data", bases=(TENSOR,))
 
 @attribute_of(TENSOR, "grad")
 def _grad(made: Call) -> Value:
-    gradient = Tensor(Facts(), made.place, GRADIENT)
+    gradient = Tensor(Facts(source=made.args[0]), made.place, GRADIENT)
     gradient.fields["of"] = made.args[0]
     return gradient
 
@@ -49,12 +53,19 @@ def _of_gradient(made: Call) -> Value:
     return made.args[0]
 
 
-@method(GRADIENT, "zero_", "detach_")
+@method(GRADIENT, "zero_", "detach_", "fill_", "mul_")
 def _cleared(made: Call) -> Value:
-    own = made.args[0]
-    if isinstance(own, Object) and made.name == "zero_":
-        made.emit("clear", own.fields.get("of"))
+    own = made.own()
+    if made.name == "zero_" or (made.name != "detach_" and made.constant(1, "other") == 0):
+        _clear(made, own.fields.get("of"))
     return own
+
+
+def _clear(made: Call, parameter: Value | None) -> None:
+    before = gradients.cleared(
+        made.machine, parameter, tensors_in((parameter or NONE,)), complete=isinstance(parameter, Tensor)
+    )
+    made.emit("clear", parameter, before=before)
 
 
 @attribute_of(TENSOR, "shape")
@@ -141,7 +152,9 @@ def _set(made: Call) -> Value:
         made.emit("freeze" if known is False else "unfreeze", own)
     elif name == "grad":
         if value == NONE:
-            made.emit("clear", own)
+            _clear(made, own)
+        elif not (isinstance(value, Tensor) and value.facts.source is own):  # it is scaled, or clipped
+            made.emit("clear", own, before=gradients.assigned(made.machine, own))
     elif name == "data":
         made.emit("write", own, by="data")
     elif isinstance(name, str):
@@ -182,9 +195,47 @@ def _backward(made: Call) -> Value:
 def _back(made: Call, own: Tensor) -> None:
     """Gradients go back from a tensor, and what checkpointing has kept nothing of runs again, the last first."""
     facts = own.facts
-    made.emit("backward", own, roots=roots_of(own), perhaps=perhaps_of(own), open=facts.open, cuts=facts.cuts)
+    roots, perhaps = roots_of(own), perhaps_of(own)
+    before = gradients.computed(made.machine, roots, complete=not (perhaps or facts.open))
+    made.emit("backward", own, roots=roots, perhaps=perhaps, open=facts.open, cuts=facts.cuts, before=before)
     for function, args, kwargs in reversed(facts.again):
         call(made.machine, function, list(args), dict(kwargs), made.node)
+    for hook in made.machine.hooks:
+        perhaps_called(made.machine, hook, made.node)
+
+
+@method(TENSOR, "register_hook", "register_post_accumulate_grad_hook")
+def _hooked(made: Call) -> Value:
+    hook = made.argument(1, "hook")
+    if hook not in made.machine.hooks:
+        made.machine.hooks.append(hook)
+    return Unknown("the handle of a hook", "handle")
+
+
+@method(UNSEEN, "backward", "manual_backward")
+def _backward_of_something(made: Call) -> Value:
+    """Of a loss that is not known, or of one that something out of sight gets, such as an engine, which may clear and step by itself."""
+    loss = made.given(1, "loss")
+    losses = list(tensors_in([loss])) if loss is not None else []
+    _back(made, losses[0] if losses else _some_loss(made.args[0] if loss is None else loss))
+    if loss is not None:
+        made.emit("unknown", None, before=gradients.lost(made.machine, *made.machine.optimizers))
+    return NONE
+
+
+@method(UNSEEN, "zero_grad")
+def _cleared_by_something(made: Call) -> Value:
+    """Of a model or an optimizer that is not known: perhaps of the one that is looked at."""
+    made.emit("clear", made.args[0], before=gradients.cleared(made.machine, made.args[0], (), complete=False))
+    return NONE
+
+
+@method(UNSEEN, "__setattr__")
+def _set_of_something(made: Call) -> Value:
+    """The gradient of a parameter that is not known: perhaps of the optimizer that is looked at."""
+    if made.constant(1, "name") == "grad":
+        made.emit("clear", made.args[0], before=gradients.lost(made.machine, *made.machine.optimizers))
+    return NONE
 
 
 @stub("torch.autograd.backward")
@@ -195,9 +246,11 @@ def _backward_of(made: Call) -> Value:
     return NONE
 
 
-def _some_loss(value: Unknown) -> Tensor:
+def _some_loss(value: Value) -> Tensor:
     """A loss of which nobody knows what it leads to."""
-    return Tensor(Facts(open=(value.why or "a loss that is not known",), requires=None, leaf=False))
+    return Tensor(
+        Facts(open=(getattr(value, "why", "") or "a loss that is not known",), requires=None, leaf=False)
+    )
 
 
 @stub("torch.autograd.grad")
@@ -292,4 +345,15 @@ def _parameter(made: Call) -> Value:
 )
 def _seed(made: Call) -> Value:
     made.emit("seed")
+    return NONE
+
+
+@stub("torch._foreach_zero_")
+def _cleared_together(made: Call) -> Value:
+    items, rest = iteration.collected(made.machine, made.argument(0, "self"), made.node)
+    parameters = [one.fields.get("of") for one in items if isinstance(one, Tensor) and one.cls is GRADIENT]
+    for parameter in parameters:
+        _clear(made, parameter)
+    if rest is not None or len(parameters) < len(items):
+        made.emit("clear", None, before=gradients.lost(made.machine, *made.machine.optimizers))
     return NONE

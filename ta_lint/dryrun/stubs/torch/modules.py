@@ -8,6 +8,7 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
@@ -246,7 +247,10 @@ def _requires_grad(made: Call) -> Value:
 
 @method(MODULE, "zero_grad")
 def _zero_grad(made: Call) -> Value:
-    made.emit("clear", made.args[0], parameters=held(made.own()))
+    own = made.own()
+    group = held(own)
+    parameters = [one for _, one in group.parameters]
+    made.emit("clear", own, before=gradients.cleared(made.machine, own, parameters, complete=group.complete))
     return NONE
 
 

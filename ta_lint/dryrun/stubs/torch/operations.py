@@ -432,7 +432,6 @@ def handle(made: Call) -> Value:
     return Unknown("the handle of a hook", "handle")
 
 
-register("register_hook register_post_accumulate_grad_hook", handle, METHOD)
 register("storage untyped_storage", lambda made: Unknown("the storage of a tensor", "storage"), METHOD)
 
 

@@ -1,6 +1,4 @@
-"""What a training step is made of: optimizers, schedulers, scalers, clipping, autograd's modes, saving and loading."""
-
-from dataclasses import dataclass
+"""What a training step is made of: optimizers, schedulers, scalers, clipping, wrappers, checkpointing, saving and loading."""
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
@@ -18,6 +16,7 @@ from ta_lint.dryrun.machine.library import (
     new_class,
     stub,
 )
+from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, computed, kept_nothing_of
 from ta_lint.dryrun.values import (
@@ -49,6 +48,9 @@ def _optimizers(name: str) -> Value | None:
     return new_class(name, bases=(OPTIMIZER,)) if name.count(".") == 2 and last[:1].isupper() else None
 
 
+family("bitsandbytes.optim.", _optimizers)
+
+
 def _schedulers(name: str) -> Value | None:
     last = name.rpartition(".")[2]
     return new_class(name, bases=(SCHEDULER,)) if last[:1].isupper() else None
@@ -58,32 +60,6 @@ family("torch.optim.lr_scheduler.", _schedulers)
 family("torch.optim.", _optimizers)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The parameters of one group of an optimizer, and whether these are all."""
-
-    parameters: tuple[Tensor, ...]
-    complete: bool
-
-
-def held_by(optimizer: Object) -> Group:
-    """What an optimizer updates."""
-    groups = optimizer.fields.get("param_groups")
-    found: dict[int, Tensor] = {}
-    complete = isinstance(groups, Sequence) and groups.rest is None
-    for group in groups.items if isinstance(groups, Sequence) else ():
-        parameters = group.fields.get("params") if isinstance(group, Table) else None
-        if not isinstance(parameters, Sequence) or parameters.rest is not None:
-            complete = False
-        for value in parameters.items if isinstance(parameters, Sequence) else ():
-            for one in options(value):
-                if isinstance(one, Tensor):
-                    found[id(one)] = one
-                else:
-                    complete = False
-    return Group(tuple(found.values()), complete)
-
-
 @method(OPTIMIZER, "__init__")
 def _optimizer(made: Call) -> Value:
     own = made.own()
@@ -91,7 +67,7 @@ def _optimizer(made: Call) -> Value:
     if isinstance(
         step := own.cls.fields.get("step"), Function
     ):  # of a class of the program: torch wraps it here
-        step.after = lambda done: done.emit("step", done.args[0])
+        step.after = lambda done: _stepped(done, done.args[0])
     options_ = dict(made.kwargs)
     options_.pop("params", None)
     if len(made.args) > 2:
@@ -106,6 +82,7 @@ def _optimizer(made: Call) -> Value:
         own.fields, "param_groups", list_of(groups, None if rest is None else _group(made, rest, options_))
     )
     made.machine.state.write(own.fields, "defaults", Table(DICT, made.place, dict(options_)))
+    gradients.watch(made.machine, own)
     made.emit("optimizer", own)
     return NONE
 
@@ -138,16 +115,23 @@ def _step(made: Call) -> Value:
     closure = made.given(1, "closure")
     result: Value = NONE
     if closure is not None and closure != NONE:
+        if isinstance(closure, Unknown):
+            made.emit("unknown", own, before=gradients.lost(made.machine, own))
         result = call(made.machine, closure, [], {}, made.node)
         if own.cls.name.endswith(".LBFGS"):  # it searches along a line, unless there is no gradient
             perhaps(made.machine, closure, made.node)
-    made.emit("step", own)
+    _stepped(made, own)
     return result
+
+
+def _stepped(made: Call, optimizer: Value, *, scaled: bool = False) -> None:
+    made.emit("step", optimizer, scaled=scaled, before=gradients.used(made.machine, optimizer))
 
 
 @method(OPTIMIZER, "zero_grad")
 def _zero_grad(made: Call) -> Value:
-    made.emit("clear", made.args[0])
+    own = made.own()
+    made.emit("clear", own, before=gradients.cleared(made.machine, own, (), complete=False))
     return NONE
 
 
@@ -166,7 +150,7 @@ _STATE = Class("the state of an optimizer", (OBJECT,))
 @method(OPTIMIZER, "__handed_over__")
 def _handed_over(made: Call) -> Value:
     """Code out of sight gets the optimizer: it may do with it what it likes."""
-    made.emit("unknown", made.args[0], by=made.args[1])
+    made.emit("unknown", made.args[0], by=made.args[1], before=gradients.lost(made.machine, made.own()))
     return NONE
 
 
@@ -213,7 +197,7 @@ def _scaler_acts(made: Call) -> Value:
         return NONE
     if isinstance(optimizer, Object) and isinstance(optimizer.cls.find("step"), Function):
         return call(made.machine, optimizer.cls.find("step") or NONE, [optimizer], {}, made.node)
-    made.emit("step", optimizer, scaled=True)
+    _stepped(made, optimizer, scaled=True)
     return NONE
 
 

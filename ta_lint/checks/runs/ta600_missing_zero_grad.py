@@ -1,10 +1,21 @@
 """TA600: each optimizer step follows the sum of all gradients so far, because nothing ever clears them."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, LoopHistory, Refutation, Run, Said, Suspicion
-from ta_runtime.probes.places import Place
+from ta_lint.events.loop import Condition, LoopHistory
+from ta_lint.events.place import Place
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Suspicion
+
+if TYPE_CHECKING:
+    from ta_lint.core.finding import Site
+    from ta_lint.facts import FileFacts
+    from ta_lint.syntax.edits import ProposedFix
+
+KEYWORDS = ((".step(", ".step,", ".step}", ".step)", ".step]"),)
+AROUND = ("*backward",)
 
 FEW = 3
 """Steps on gradients of earlier steps needed for a finding: two may be one iteration that steps twice."""
@@ -19,9 +30,16 @@ def check_progress(run: Run) -> Iterator[Said]:
                 message = (
                     "gradients are never cleared, so each step uses the sum of all so far: call `zero_grad()`"
                 )
-                yield Suspicion(place, message, {"steps on old gradients": found[Condition.STALE]})
+                evidence = {"steps on old gradients": found[Condition.STALE]}
+                yield Suspicion(place, message, evidence, related=around(history))
+                break  # one call of `zero_grad` serves all steps of an optimizer
             elif (refutation := cleared(history, place)) is not None:
                 yield refutation
+
+
+def around(history: LoopHistory) -> tuple[tuple[Place, str], ...]:
+    """The loop, as a related place."""
+    return () if history.loop is None else ((history.loop, "the loop"),)
 
 
 def is_stale(history: LoopHistory) -> bool:
@@ -39,3 +57,10 @@ def cleared(history: LoopHistory, place: Place) -> Refutation | None:
         numbers = {"steps": found.total(), "on cleared gradients": found[Condition.FRESH]}
         return Refutation(place, because, numbers)
     return None
+
+
+def fix(module: "FileFacts", step: "Site") -> "ProposedFix | None":
+    """Clear the gradients at the start of each pass."""
+    from ta_lint.facts.clear_first import clear_first
+
+    return clear_first(module, step)

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ta_runtime.probes.places import Place
+from ta_lint.events.place import Place
 
 
 class Sight(StrEnum):
@@ -32,20 +30,20 @@ class Suspicion:
     that takes part in a step: the only suspicion of the rule in that code is then of the same bug.
     """
 
-    place: "Place"
+    place: Place
     message: str
     evidence: Mapping[str, float | int | str] = field(default_factory=dict)
     subject: str = ""
     cause: str = ""
     order: int = 0
-    related: tuple[tuple["Place", str], ...] = ()
+    related: tuple[tuple[Place, str], ...] = ()
     variant: str = ""
     is_note: bool = False
     hides: Sight | None = None
     shows_elsewhere: bool = False
 
     @property
-    def identity(self) -> "tuple[Place, str, str]":
+    def identity(self) -> tuple[Place, str, str]:
         return self.place, self.subject, self.variant
 
 
@@ -62,10 +60,10 @@ class Refutation:
     `incidents` wants many. What the code alone decides, such as shapes, devices, classes and orders, one look settles.
     """
 
-    place: "Place"
+    place: Place
     because: str
     evidence: Mapping[str, float | int | str] = field(default_factory=dict)
-    related: tuple["Place", ...] = ()
+    related: tuple[Place, ...] = ()
     of_data: bool = False
     rests_on: Sight | None = None
 
@@ -77,9 +75,9 @@ class Unobserved:
     A refutation of the place, by another look, outweighs it.
     """
 
-    place: "Place"
+    place: Place
     because: str
-    related: tuple["Place", ...] = ()
+    related: tuple[Place, ...] = ()
 
 
 Said = Suspicion | Refutation | Unobserved

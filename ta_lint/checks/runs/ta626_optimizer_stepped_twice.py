@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_runtime.facts import Condition, Refutation, Run, Said, Suspicion
+from ta_lint.events.loop import Condition
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Suspicion
+
+KEYWORDS = ((".step(", ".step,", ".step}", ".step)", ".step]"),)
+AROUND = ("*backward",)
 
 FEW = 2
 """Steps needed for a finding: an extra one at the end of a training is not a pattern."""

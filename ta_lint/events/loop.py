@@ -1,16 +1,13 @@
 """What happens around the steps of each optimizer, and how its learning rate is scheduled."""
 
-import weakref
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from ta_lint.core.protocol import Action
-
-if TYPE_CHECKING:
-    from ta_runtime.probes.places import Place
+from ta_lint.events.place import Place
 
 
 class Condition(StrEnum):
@@ -34,7 +31,7 @@ class ObservedAction(NamedTuple):
     """
 
     action: Action
-    place: "Place"
+    place: Place
     gradients: Condition = Condition.UNKNOWN
     """The gradients before the action."""
     is_scaled: bool | None = None
@@ -58,7 +55,8 @@ class LoopHistory:
     Steps with too many actions are left out, and so is each pattern after the first 64.
     """
 
-    optimizer: "weakref.ref[Any]"
+    loop: Place | None = None
+    """The outermost loop around these steps, None where a run does not know it: then it has all steps of the optimizer."""
     patterns: Counter[StepPattern] = field(default_factory=Counter)
     first: StepPattern | None = None
     """The pattern that ended with the first step; what came before it is unknown."""
@@ -68,9 +66,9 @@ class LoopHistory:
     """How often used gradients were measured just before a backward pass added to them, and were not zero."""
     emptied: int = 0
     """How often they were zero."""
-    limits: dict["Place", tuple[float, float]] = field(default_factory=dict)
+    limits: dict[Place, tuple[float, float]] = field(default_factory=dict)
     """Where scaled gradients were clipped: the limit, and the factor of the scaler at that moment."""
-    without_update: "Place | None" = None
+    without_update: Place | None = None
     """Where a gradient scaler stepped the same optimizer twice without an update in between."""
     chunked: int = 0
     """Audited steps of several forward passes in training, each over another part of one tensor, such as a batch."""
@@ -79,7 +77,7 @@ class LoopHistory:
     epoch_is_over: bool = False
     """Whether the loader of the last backward pass has handed out all batches of its epoch."""
 
-    def places(self, *actions: Action) -> list["Place"]:
+    def places(self, *actions: Action) -> list[Place]:
         """The lines that took these actions, in the order in which they were first seen."""
         return list(
             dict.fromkeys(
@@ -87,13 +85,13 @@ class LoopHistory:
             )
         )
 
-    def ending(self, place: "Place") -> Iterator[tuple[StepPattern, ObservedAction, int]]:
+    def ending(self, place: Place) -> Iterator[tuple[StepPattern, ObservedAction, int]]:
         """The patterns that end with a step at a place, each with that step and how often it occurred."""
         for pattern, times in self.patterns.items():
             if pattern[-1][0].action is Action.STEP and pattern[-1][0].place == place:
                 yield pattern, pattern[-1][0], times
 
-    def steps(self, place: "Place") -> Counter[Condition]:
+    def steps(self, place: Place) -> Counter[Condition]:
         """The gradients that the steps at a place found, without the first step of the run: what came before it is unknown."""
         found: Counter[Condition] = Counter()
         for pattern, step, times in self.ending(place):
@@ -108,8 +106,8 @@ class SchedulerCalls:
     Rates are those of the first parameter group; None where they are tensors.
     """
 
-    place: "Place"
-    built: "Place"
+    place: Place
+    built: Place
     kind: str
     length: int | None
     """How many of its steps it is made for; None where it does not say, or decays without end."""
@@ -145,7 +143,7 @@ class SchedulerCalls:
 class Stepped:
     """An optimizer that was built in this run, and how often it stepped."""
 
-    built: "Place"
+    built: Place
     kind: str
     steps: int = 0
     others: int = 0
@@ -166,7 +164,7 @@ class Stepped:
 class Scheduled:
     """A learning rate scheduler that was built in this run, and how often it stepped after that."""
 
-    built: "Place"
+    built: Place
     kind: str
     optimizer: Stepped
     steps: int = 0

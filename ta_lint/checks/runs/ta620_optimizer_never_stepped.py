@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Said, Suspicion, Unobserved
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Suspicion, Unobserved
+
+KEYWORDS = (("optim", "*optimizer*", "*adam*"),)
+AROUND = ("*backward",)
 
 CLEARED = 3
 """How often its gradients were cleared without a step between: some loops clear twice before the first."""
@@ -16,7 +20,7 @@ def check_run(run: Run) -> Iterator[Said]:
             yield Refutation(optimizer.built, f"it steps {optimizer.steps} times", {"steps": optimizer.steps})
         elif not optimizer.had_gradients:
             yield Unobserved(optimizer.built, "its parameters have no gradients")
-        elif run.failure is None and not optimizer.shares:
+        elif not run.broke_off and not optimizer.shares:
             evidence = {
                 "cleared with gradients": optimizer.cleared,
                 "steps of other optimizers": optimizer.others,
