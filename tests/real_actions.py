@@ -279,9 +279,6 @@ def start(script: str, result: str, *, named: bool = False) -> int:
 
 def serve() -> None:
     """Run each script of standard input when it comes."""
-    gc.freeze()
-    for lazily in ("torch._dynamo", "torch.utils.checkpoint", "torch.nn.utils.parametrizations"):
-        import_module(lazily)  # the first optimizer of each fork would load it otherwise
     for line in sys.stdin:
         os.waitpid(start(*line.rstrip("\n").split("\t"), named=True), 0)
         print(flush=True)
@@ -309,6 +306,10 @@ def batch() -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    for lazily in ("torch._dynamo", "torch.utils.checkpoint", "torch.nn.utils.parametrizations"):
+        import_module(lazily)  # the first optimizer of each fork would load it otherwise
+    gc.collect()
+    gc.freeze()
     if sys.argv[1] == "0":
         serve()
     else:
