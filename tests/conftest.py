@@ -34,11 +34,22 @@ LONGEST = [*SLOW, "runtime_rules", "rules", "verdicts", "fuzz"]
 """These begin first, so that no worker waits for another at the end."""
 
 
+def _is_slow(path: Path) -> bool:
+    return path.stem.removeprefix("test_") in SLOW
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file is slow or it is not: to import all in order to leave out most takes half a minute in each worker."""
+    wanted = {"slow": True, "not slow": False}.get(config.option.markexpr)
+    is_tests = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if wanted is not None and is_tests and _is_slow(collection_path) is not wanted else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     begins = {f"test_{name}.py": number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: begins.get(item.path.name, len(begins)))
     for item in items:
-        if item.path.stem.removeprefix("test_") in SLOW:
+        if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
 
 
