@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = """
-    against_all_runs growth against_frameworks share_of_rules healthy_runs ecosystem odd processes convert cache silent_bugs inference_programs smoke given_back runtime_examples reading runtime_cli report_page
+    against_all_runs growth ecosystem healthy_runs against_frameworks share_of_rules odd processes convert cache silent_bugs inference_programs smoke given_back runtime_examples reading runtime_cli report_page
     silent_errors preflight ranks integrations bad_input snapshot overhead diff frameworks program framework_monitors recorder damaged_runs runs
     sinks watching monitor trace server action safe_fixes runner runtime_reports examples pre_commit distributed_rules masking guards fine_tuning
     fixing_benchmark fixes_benchmark vscode site adding_a_rule compile collector tokenizers from_frameworks large_traces dogfood
