@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = """
-    against_all_runs growth against_frameworks share_of_rules healthy_runs ecosystem odd processes convert cache silent_bugs inference_programs smoke given_back runtime_examples reading runtime_cli report_page
+    against_all_runs growth ecosystem healthy_runs against_frameworks share_of_rules odd processes convert cache silent_bugs inference_programs smoke given_back runtime_examples reading runtime_cli report_page
     silent_errors preflight ranks integrations bad_input snapshot overhead diff frameworks program framework_monitors recorder damaged_runs runs
     sinks watching monitor trace server action safe_fixes runner runtime_reports examples pre_commit distributed_rules masking guards fine_tuning
     fixing_benchmark fixes_benchmark vscode site adding_a_rule compile collector tokenizers from_frameworks large_traces dogfood
@@ -34,11 +34,22 @@ LONGEST = [*SLOW, "runtime_rules", "rules", "verdicts", "fuzz"]
 """These begin first, so that no worker waits for another at the end."""
 
 
+def _is_slow(path: Path) -> bool:
+    return path.stem.removeprefix("test_") in SLOW
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file is slow or it is not: to import all in order to leave out most takes half a minute in each worker."""
+    wanted = {"slow": True, "not slow": False}.get(config.option.markexpr)
+    is_tests = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if wanted is not None and is_tests and _is_slow(collection_path) is not wanted else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     begins = {f"test_{name}.py": number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: begins.get(item.path.name, len(begins)))
     for item in items:
-        if item.path.stem.removeprefix("test_") in SLOW:
+        if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
 
 

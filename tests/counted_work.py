@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from shapes import Files
 
+from ta_lint.core import collector
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.engine import lint_file
@@ -26,9 +27,14 @@ class Work(NamedTuple):
 
 
 def on_deep_stack(task: Callable[[], Any]) -> Any:
-    """What a task returns in a thread like those of the linter."""
+    """What a task returns in a thread like those of the linter, from which the garbage collector stays away."""
     found: list[Any] = []
-    start_thread(lambda: found.append(task())).join()
+
+    def work() -> None:
+        with collector.paused():
+            found.append(task())
+
+    start_thread(work).join()
     return found.pop()
 
 

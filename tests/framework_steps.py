@@ -4,8 +4,6 @@ In a framework the lines are in the library, so the order is held without them; 
 """
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -13,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+import commands
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.machine.machine import Machine
@@ -42,13 +42,10 @@ class Held:
     happened: Counter[str] = field(default_factory=Counter)
 
 
-def real_run(script: Path, timeout: float = 300) -> dict[str, Any]:
-    """The actions of a real run."""
+def real_run(script: Path, *loads: str) -> dict[str, Any]:
+    """The actions of a real run, which finds modules loaded."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, str(REAL), str(script)],
-            capture_output=True, text=True, timeout=timeout, check=False, cwd=folder,
-        )  # fmt: skip
+        done = commands.warm(Path(folder), str(REAL), str(script), loads=loads, timeout=300)
     if not done.stdout.strip():
         return {"status": done.stderr[-300:], "actions": []}
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ script as soon as it gets the line, and prints a line when the result is there; 
 its top level.
 """
 
+import ast
 import gc
 import json
 import os
@@ -18,6 +19,7 @@ import time
 import warnings
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -41,6 +43,7 @@ LIBRARIES = tuple(
         Path(__file__).parents[1] / "ta_lint", Path(__file__).parents[1] / "ta_runtime",
     )
 )  # fmt: skip
+INSTALLED = str(Path(torch.__file__).parents[1]) + os.sep
 TORCH = str(Path(torch.__file__).parent)
 Name = tuple[int, str]
 
@@ -279,21 +282,43 @@ def start(script: str, result: str, *, named: bool = False) -> int:
 
 def serve() -> None:
     """Run each script of standard input when it comes."""
-    gc.freeze()
-    for lazily in ("torch._dynamo", "torch.utils.checkpoint", "torch.nn.utils.parametrizations"):
-        import_module(lazily)  # the first optimizer of each fork would load it otherwise
     for line in sys.stdin:
         os.waitpid(start(*line.rstrip("\n").split("\t"), named=True), 0)
         print(flush=True)
 
 
+def imported(script: str) -> list[str]:
+    """The statements at the top of a script that import installed libraries other than torch."""
+    found = []
+    for statement in ast.parse(Path(script).read_bytes()).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom) and not getattr(statement, "level", 0):
+            name = getattr(statement, "module", None) or statement.names[0].name
+            library = find_spec(name.partition(".")[0])
+            if (
+                library is not None
+                and (library.origin or "").startswith(INSTALLED)
+                and library.name != "torch"
+            ):
+                found.append(ast.unparse(statement))
+    return found
+
+
 def batch() -> None:
-    """Run all scripts of standard input, a few at a time."""
-    waiting = [line.rstrip("\n").split("\t") for line in sys.stdin][::-1]
+    """Run all scripts of standard input, a few at a time.
+
+    What a script imports of libraries, those after it find loaded: first come all that import none.
+    """
+    lines = [line.rstrip("\n").split("\t") for line in sys.stdin]
+    imports = {script: imported(script) for script, _ in lines}
+    waiting = sorted(lines, key=lambda line: imports[line[0]], reverse=True)
     running: dict[int, float] = {}
     while waiting or running:
         while waiting and len(running) < int(sys.argv[1]):
-            running[start(*waiting.pop())] = time.monotonic()
+            script, result = waiting.pop()
+            for statement in imports[script]:
+                with suppress(Exception):  # it is the script's own
+                    exec(statement, {})  # noqa: S102 - the fork would
+            running[start(script, result)] = time.monotonic()
         time.sleep(0.02)
         for child, started in list(running.items()):
             ended = os.waitpid(child, os.WNOHANG)[0]
@@ -309,6 +334,10 @@ def batch() -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    for lazily in ("torch._dynamo", "torch.utils.checkpoint", "torch.nn.utils.parametrizations"):
+        import_module(lazily)  # the first optimizer of each fork would load it otherwise
+    gc.collect()
+    gc.freeze()
     if sys.argv[1] == "0":
         serve()
     else:

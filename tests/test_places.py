@@ -49,6 +49,10 @@ return_(x)
 (x).y
 if (not(x)): match(x), print (x), d[(1)], d[(1, 2)]
 f"{(x)} {call((x))}"
+class  \\
+    classes  (object): pass
+async  def \\
+  define(): pass
 last = (é
     .call(x))'''
 
@@ -121,6 +125,18 @@ def test_places_and_code_are_those_of_libcst(text: str, newline: str) -> None:
 def test_libcst_parses_no_file_for_the_place_of_a_finding(tmp_path: Path, parsed: list[str]) -> None:
     first = TWO_CLASSES.partition("class Second")[0]
     assert [finding.site.line for finding in linted(first, tmp_path)] == [8]
+    assert parsed == []
+
+
+@pytest.mark.parametrize(
+    "code", ["class A: pass", "class\\\n A: pass", "@a\nasync def A(): pass", "def \tA(): pass"]
+)
+def test_python_tells_the_place_of_a_name_that_is_defined(code: str, parsed: list[str]) -> None:
+    tree, places = parse(Source("a.py", f"if x:\n    pass\n{code}\n"))
+    [name] = [node for node in tree.all(cst.Name) if node.value == "A"]
+    line, column, *end = places.span(name)
+    assert code.splitlines()[line - 3][column - 1] == "A"
+    assert end == [line, column + 1]
     assert parsed == []
 
 

@@ -31,6 +31,8 @@ _LONGEST = 10_000  # characters of a string that may name something
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WITH_DOCSTRING = frozenset({ast.Module, *_DEFINITIONS})
+_NAMED = frozenset({ast.Name, ast.Attribute, ast.alias, ast.keyword, ast.Constant})
 
 
 class Holders:
@@ -63,14 +65,19 @@ class Holders:
         pending: list[tuple[ast.AST, tuple[_Definition, ...]]] = [(syntax, ())]
         while pending:
             node, around = pending.pop()
+            kind = type(node)
+            if kind in _NAMED:
+                for word in _words(node):
+                    self._mentions.setdefault(word, []).append(around)
+            if kind not in _WITH_DOCSTRING:
+                pending += [(child, around) for child in ast.iter_child_nodes(node)]
+                continue
             inner = around
             if isinstance(node, _DEFINITIONS):
                 self._definitions.append(node)
                 self._around[node] = around
                 self._first[node] = min((node.lineno, *(one.lineno for one in node.decorator_list)))
                 inner = (*around, node)
-            for word in _words(node):
-                self._mentions.setdefault(word, []).append(around)
             docstring = _docstring(node)
             outside = {*_outside(node)}
             for child in ast.iter_child_nodes(node):
@@ -148,7 +155,7 @@ class Holders:
 
 
 def _words(node: ast.AST) -> Iterator[str]:
-    """The names that a node itself has or may mean."""
+    """The names that a node itself, one of `_NAMED`, has or may mean."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):

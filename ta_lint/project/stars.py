@@ -31,34 +31,64 @@ class Stars:
 
     def giving(self, file: str, name: str) -> list[str]:
         """The modules that may give a file a name, as it writes them, in its order."""
-        given = self._layout.trail.remembered(("giving", file), lambda: self._given(file))
-        return [module for module, names in given if names is None or name in names]
+        return [module for module, names in self._given(file).items() if names is None or name in names]
 
-    def _given(self, file: str) -> list[tuple[str, Names]]:
-        return [(module, self._names(self._module(file, module))) for module in self._written(file)]
+    def _given(self, file: str) -> dict[str, Names]:
+        """What each module may give a file. What is below it is answered first, so that each answer is taken from others."""
+        if not self._layout.trail.knows(("giving", file)):
+            for below in self._below(file):
+                self._remembered(below)
+        return self._remembered(file)
+
+    def _remembered(self, file: str) -> dict[str, Names]:
+        return self._layout.trail.remembered(
+            ("giving", file),
+            lambda: {module: self._names(self._module(file, module)) for module in self._written(file)},
+        )
 
     def _written(self, file: str) -> tuple[str, ...]:
         bound = self._exports(file)
         return bound.stars if bound is not None else ()
 
+    def _below(self, file: str) -> list[str]:
+        """The files that a file imports everything from, directly or not, whose answer is not known: each after those below it."""
+        found: list[str] = []
+        seen = {file}
+        pending = [(file, iter(self._files(file)))]
+        while pending:
+            above, files = pending[-1]
+            below = next((one for one in files if one not in seen), None)
+            if below is None:
+                found.append(above)
+                pending.pop()
+            else:
+                seen.add(below)
+                if not self._layout.trail.knows(("giving", below)):
+                    pending.append((below, iter(self._files(below))))
+        return found[:-1]
+
+    def _files(self, file: str) -> list[str]:
+        """The files that a file imports everything from."""
+        modules = (self._module(file, written) for written in self._written(file))
+        return [module.file for module in modules if module.file is not None]
+
     def _names(self, module: _Module) -> Names:
-        """All that a module may give."""
+        """All that a module may give. Files that import everything from one another are gone through, as none has its answer first."""
         found: set[str] = set()
-        for one in self._below([module]):
+        modules = [module]
+        seen: set[str] = set()
+        for one in modules:
             if one.names is None:
                 return None
             found |= one.names
+            if one.file is None or one.file in seen:
+                continue
+            seen.add(one.file)
+            if self._layout.trail.knows(("giving", one.file)):
+                modules += map(_Module, self._remembered(one.file).values())
+            else:
+                modules += [self._module(one.file, written) for written in self._written(one.file)]
         return frozenset(found)
-
-    def _below(self, modules: list[_Module]) -> list[_Module]:
-        """Modules, and those that these import everything from, directly or not."""
-        found = list(modules)
-        seen: set[str] = set()
-        for module in found:
-            if module.file is not None and module.file not in seen:
-                seen.add(module.file)
-                found += [self._module(module.file, written) for written in self._written(module.file)]
-        return found
 
     def _module(self, importer: str, written: str) -> _Module:
         return self._layout.trail.remembered(

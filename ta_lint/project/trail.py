@@ -81,6 +81,10 @@ class Trail:
         if self._current is not None:
             self._current.update(leaves)
 
+    def knows(self, question: object) -> bool:
+        """Whether the answer to a question is remembered."""
+        return question in self._known
+
     def remembered(self, question: object, answer: Callable[[], T]) -> T:
         """The answer to a question, found once."""
         known = self._known.get(question)

@@ -224,8 +224,10 @@ def _of_index(places: Places, node: Any) -> _Range | None:
 
 
 def _of_name(places: Places, node: Any) -> _Range | None:
-    """The range of a name that is no expression: at the end of an attribute, or the keyword of an argument."""
+    """The range of a name that is no expression: of a definition, at the end of an attribute, or the keyword of an argument."""
     parent: Any = places._tree.parent[node]
+    if isinstance(parent, cst.ClassDef | cst.FunctionDef):
+        return _of_defined(places, node, parent)
     ends = isinstance(parent, cst.Attribute) and parent.attr is node
     if not ends and not (isinstance(parent, cst.Arg) and parent.keyword is node):
         return None
@@ -235,6 +237,21 @@ def _of_name(places: Places, node: Any) -> _Range | None:
     length = len(node.value)
     start, end = (around[1] - length, around[1]) if ends else (around[0], around[0] + length)
     return (start, end) if places._source.text[start:end] == node.value else None
+
+
+def _of_defined(places: Places, name: Any, definition: Any) -> _Range | None:
+    """The range of the name of a class or function, which stands behind the keywords."""
+    found = places._range(definition)
+    if found is None:
+        return None
+    start, text = found[0], places._source.text
+    keywords = (
+        "class" if isinstance(definition, cst.ClassDef) else "async def" if definition.asynchronous else "def"
+    )
+    for keyword in keywords.split():
+        start = places._after(start + len(keyword))
+    end = start + len(name.value)
+    return (start, end) if text[start:end] == name.value else None
 
 
 _DERIVED = {

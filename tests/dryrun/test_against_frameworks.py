@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from framework_steps import Held, hold, real_run, real_steps
 
+LOADS = {"lightning": ("lightning",), "transformers": ("transformers.trainer",)}
+"""What takes seconds to load, so that the programs of a library share it."""
 PROGRAMS = sorted((Path(__file__).parent / "frameworks").glob("*.py"))
 
 
@@ -14,7 +16,7 @@ def held(request: pytest.FixtureRequest) -> Held:
     library = request.param.stem.partition("_")[0]
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
-    real = real_run(request.param)
+    real = real_run(request.param, *LOADS.get(library, ()))
     assert real["status"] == "ended"
     assert real_steps(real)
     return hold(request.param, real)

@@ -50,6 +50,7 @@ class Decision:
     records: bool | None
 
 
+_MAY_SWITCH = frozenset({cst.With, cst.Lambda, cst.ClassDef, cst.FunctionDef})
 _RECORDS = {Effect.ON: True, Effect.OFF: False, Effect.UNKNOWN: None}
 
 
@@ -143,8 +144,11 @@ class Recording:
 
     def around(self, node: Node) -> Decision | None:
         """The innermost context or decorator, within a node's own function, that switches recording."""
-        child: Node = node
-        for above in self._tree.ancestors(node):
+        above: Node = node
+        for outer in self._tree.ancestors(node):
+            child, above = above, outer
+            if type(above) not in _MAY_SWITCH:
+                continue
             if isinstance(above, cst.With) and child is above.body:
                 for item in reversed(above.items):
                     if (effect := self._context(item.item)) is not None:
@@ -158,7 +162,6 @@ class Recording:
                     if (effect := self._decorator(decorator.decorator)) is not None:
                         return Decision(above, _RECORDS[effect])
                 return None
-            child = above
         return None
 
     def _context(self, item: Node) -> Effect | None:
