@@ -42,7 +42,7 @@ _METHOD = re.compile(rb"\n[ \t]+(?:async[ ]+)?def[ ]+(\w+)")
 _IN_A_CLASS = re.compile(rb"\n[ \t]+(?:async[ ]+)?(?:def[ ]+)?(\w+)[ \t]*[:=(]")
 
 
-class Words(Protocol[T_co]):
+class WordFinder(Protocol[T_co]):
     """Finds words in the bytes of a file, as `core.letters.searchable` gives them; `key` tells which."""
 
     key: str
@@ -147,19 +147,19 @@ class Around:
         """A digest of what decides which files a file imports, and what it hands on."""
         return self._outline(path).links
 
-    def surface(self, path: str, words: Words[T]) -> tuple[object, ...]:
+    def surface(self, path: str, words: WordFinder[T]) -> tuple[object, ...]:
         """What other files see of a file without its text: its imports, names and attributes, and which words it has."""
         answers = sorted(map(repr, self._answer(path, words)))
         return self.links(path), sorted(self.attributes(path)), answers
 
-    def said(self, path: str, data: bytes, words: Words[T]) -> frozenset[T]:
+    def said(self, path: str, data: bytes, words: WordFinder[T]) -> frozenset[T]:
         """The words that the files around one with these bytes have, if they are about no other framework.
 
         Of a model and a loader that it is given, a file can train with no word of PyTorch.
         """
         return frozenset[T]().union(*(self._answer(file, words) for file in self.files(path, data)))
 
-    def _answer(self, path: str, words: Words[T]) -> frozenset[T]:
+    def _answer(self, path: str, words: WordFinder[T]) -> frozenset[T]:
         self.trail.add(Surface(path))
         outline = self._outline(path)
         if not outline.is_ours and outline.is_of_another:

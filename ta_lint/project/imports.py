@@ -8,7 +8,7 @@ from functools import wraps
 from hashlib import blake2b
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from ta_lint.project.around import MOST_IMPORTERS, Around, Words
+from ta_lint.project.around import MOST_IMPORTERS, Around, WordFinder
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import PACKAGE, Layout
 from ta_lint.project.stars import Stars
@@ -80,7 +80,7 @@ class Imports:
             str, set[Leaf | Answer]
         ] = {}  # what answers come from, by the file on whose behalf they were asked
         self._answers: dict[object, Any] = {}  # to questions for facts, while one file is linted
-        self._surfaces: dict[tuple[str, Words[Any]], str] = {}
+        self._surfaces: dict[tuple[str, WordFinder[Any]], str] = {}
         self._linted = ""
         self._asked: set[str] = set()  # the files on whose behalf was asked while this one is linted
         self._read: set[str] = set()  # the files whose text it has facts from
@@ -145,7 +145,7 @@ class Imports:
     def _exports_on_disk(self, path: str) -> Exports | None:
         return self._around.ask(path, "exports", _exports_in, _as_exports)
 
-    def surface(self, path: str, words: Words[Any]) -> str:
+    def surface(self, path: str, words: WordFinder[Any]) -> str:
         """A digest of all that other files may see of a file but its text; `words` as for `Around.said`."""
         key = path, words
         if key not in self._surfaces:
