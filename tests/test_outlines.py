@@ -13,6 +13,7 @@ from ta_lint import cache, signed
 from ta_lint.cache import Cache
 from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
+from ta_lint.core.reading import read_with_stamp
 from ta_lint.discovery import discover
 from ta_lint.project import around, index
 from ta_lint.project.index import Index
@@ -72,6 +73,18 @@ def names(folder: Path) -> set[str]:
     return {json.loads(line.partition(b"\t")[0]) for line in lines}
 
 
+def calls_to(name: str, function: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The first argument of each call from `around` to a function."""
+    first: list[object] = []
+
+    def called(*arguments: object) -> object:
+        first.append(arguments[0])
+        return function(*arguments)
+
+    monkeypatch.setattr(around, name, called)
+    return first
+
+
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock is ahead, so that no file was written just now."""
@@ -83,9 +96,7 @@ def test_a_file_that_did_not_change_is_not_read_for_another(
 ) -> None:
     assert run(folder)["loop.py"] == ["TA600"]
     assert names(folder) == set(FILES)
-    read: list[str] = []
-    reading = around.read_with_stamp
-    monkeypatch.setattr(around, "read_with_stamp", lambda path: (read.append(path), reading(path))[1])
+    read = calls_to("read_with_stamp", read_with_stamp, monkeypatch)
     assert run(folder, "loop.py") == {"loop.py": ["TA600"]}
     assert read == []
     save(folder / "helpers/all.py", CLEARS)
@@ -98,11 +109,7 @@ def test_a_file_that_was_only_checked_out_anew_is_read_and_keeps_its_outline(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(folder)
-    made: list[bytes] = []
-    making = around.outline_of
-    monkeypatch.setattr(
-        around, "outline_of", lambda text, *content: (made.append(text), making(text, *content))[1]
-    )
+    made = calls_to("outline_of", outline_of, monkeypatch)
     for name, text in FILES.items():
         save(folder / name, text)
     assert run(folder)["loop.py"] == ["TA600"]
@@ -160,7 +167,7 @@ def test_two_runs_at_once_add_to_each_other(folder: Path) -> None:
     for number in range(20):
         save(folder / f"one/{number}.py", "import torch\n")
         save(folder / f"two/{number}.py", "import torch\n")
-    in_forks([lambda part=part: repr(run(folder, f"{part}/0.py")) for part in ("one", "two")] * 2)  # type: ignore[misc]
+    in_forks([lambda: repr(run(folder, "one/0.py")), lambda: repr(run(folder, "two/0.py"))] * 2)
     assert run(folder) == run(folder, kept=False)
 
 
