@@ -340,6 +340,26 @@ def test_a_package_is_asked_for_what_is_imported(tmp_path: Path, text: str, foun
     assert files_around(tmp_path, PACKAGE, text) == expected
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        "from . import net, deep",
+        "from pkg import net, deep",
+        "from . import net as net, deep as deep",
+        "import pkg.net, pkg.deep",
+    ],
+)
+@pytest.mark.parametrize("text", ["import pkg\n", "from pkg import *\n", "from pkg import net, deep\n"])
+def test_a_package_hands_on_its_modules(tmp_path: Path, how: str, text: str) -> None:
+    files = {
+        "pkg/__init__.py": f"{how}\n",
+        "pkg/net.py": "class Net: ...\n",
+        "pkg/deep/__init__.py": "from .loop import fit\n",
+        "pkg/deep/loop.py": "def fit(): ...\n",
+    }
+    assert files_around(tmp_path, files, text) == set(files)
+
+
 def test_packages_that_import_each_other_are_asked_once(tmp_path: Path) -> None:
     files = {
         "one/__init__.py": "from two import *\nfrom two import b\n",

@@ -281,8 +281,9 @@ class Around:
             names = self._taken(package).keys() | self._starred(package).keys() if package is not None else ()
             return here.union(*(self._find_definers(module, one, seen) for one in names))
         if package is not None:
-            if name in (taken := self._taken(package)):
-                return set().union(*(self._find_definers(*source, seen) for source in taken[name]))
+            sources = self._taken(package).get(name, [(module, name)])
+            if (module, name) not in sources:  # it is in `from . import blocks`, a module of the package
+                return set().union(*(self._find_definers(*source, seen) for source in sources))
             if name in self._defined(package):
                 return here
         inner = self._layout.inside(module, name) if not module.endswith(".py") else None
@@ -291,21 +292,21 @@ class Around:
         starred = self._starred(package).get(name, ()) if package is not None else ()
         return set().union(*(self._find_definers(one, name, seen) for one in starred)) or here
 
-    def _taken(self, package: str) -> dict[str, list[tuple[str, str]]]:
-        """The names that the `__init__.py` of a package takes from elsewhere: the modules, and how they are called there."""
+    def _taken(self, package: str) -> dict[str, list[tuple[str, str | None]]]:
+        """The names that the `__init__.py` of a package takes from elsewhere: modules, and names in them; no name for a whole module."""
         return self.trail.remembered(("taken", package), lambda: self._find_taken(package))
 
-    def _find_taken(self, package: str) -> dict[str, list[tuple[str, str]]]:
-        found: dict[str, list[tuple[str, str]]] = {}
+    def _find_taken(self, package: str) -> dict[str, list[tuple[str, str | None]]]:
+        found: dict[str, list[tuple[str, str | None]]] = {}
         for written, taken in self._written(package):
-            if not taken or ALL in taken:
+            if ALL in taken:
                 continue
             module = self._layout.meant(package, written)
-            for item in taken:
+            for item in taken or [f"{ALL} as {written}"]:
                 name, _, bound = item.partition(" as ")
                 sources = found.setdefault(bound or name, [])
                 if module is not None:
-                    sources.append((module, name))
+                    sources.append((module, name if name != ALL else None))
         return found
 
     def _starred(self, package: str) -> dict[str, list[str]]:

@@ -14,7 +14,8 @@ from ta_lint.core.reading import Stamp
 
 ALL = "*"
 Statement = list[Any]
-"""The package of an import statement, and a list of what it takes from there: `Net`, `Net as Model`, `*`; nothing for `import package`."""
+"""The package of an import statement, and a list of what it takes from there: `Net`, `Net as Model`, `*`; nothing for `import package`,
+and `* as name` for `import package as name`."""
 
 # A line feed first, as `re` searches fastest for a letter: of a file, `lines` is searched.
 _IMPORT = re.compile(
@@ -106,7 +107,8 @@ def statements(data: bytes) -> Iterator[Statement]:
             yield [package.decode(), _taken(taken)]
         else:
             for item in modules.decode("utf-8", "replace").split(","):
-                yield [item.split(" as ")[0].strip(), []]
+                module, _, bound = item.partition(" as ")
+                yield [module.strip(), [f"{ALL} as {bound.strip()}"] if bound else []]
 
 
 def is_of_another(written: Iterable[Statement]) -> bool:
