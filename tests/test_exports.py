@@ -6,8 +6,8 @@ import pytest
 
 from ta_lint.project import exports as module
 from ta_lint.project.around import Around
-from ta_lint.project.index import Index
 from ta_lint.project.exports import Exports, exports
+from ta_lint.project.index import Index
 from ta_lint.project.layout import Layout
 
 CODE = '''\

@@ -128,6 +128,16 @@ def test_few_files_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not list((folder / cache.FOLDER).glob("outlines-*"))
 
 
+def test_what_is_kept_already_is_not_written_again(
+    folder: Path, settled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of the first files that are looked at, before what is on disk is read."""
+    run(folder)
+    monkeypatch.setattr(index, "FEW", 2)
+    monkeypatch.setattr(cache._Shelf, "save", lambda *_: pytest.fail("it was written"))
+    assert run(folder)["loop.py"] == ["TA600"]
+
+
 def test_without_a_cache_nothing_is_read_or_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(folder, kept=False)
     assert not (folder / cache.FOLDER).exists()

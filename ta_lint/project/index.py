@@ -25,8 +25,8 @@ class Index:
     def find(self, path: str) -> Outline | None:
         """What is known of a file, if anything."""
         found = self._known.get(path)
-        if found is None and self._read is not None and len(self._known) >= FEW:
-            self._lines, self._read = self._read(), None
+        if found is None and len(self._known) >= FEW:
+            self._open()
         if found is None and self._lines:
             line = self._lines.get(self._key(path))
             found = decoded(line) if line is not None else None
@@ -43,11 +43,25 @@ class Index:
         """What was learned since it was told last, as lines by name; nothing while few files were looked at."""
         if len(self._known) < FEW:
             return {}
+        self._open()
         told = {
             self._key(path): self._known[path].encoded() for path in self._fresh if self._known[path].digest
         }
         self._fresh.clear()
         return told
+
+    def _open(self) -> None:
+        """Read what is on disk, if that was not done. What was learned before that and is there as well is no news."""
+        if self._read is None:
+            return
+        self._lines, self._read = self._read(), None
+        for path in [*self._fresh]:
+            line, known = self._lines.get(self._key(path)), self._known[path]
+            kept = decoded(line) if line is not None else None
+            if kept is not None and (kept.digest, kept.stamp) == (known.digest, known.stamp):
+                if known.answers.keys() <= kept.answers.keys():
+                    self._fresh.discard(path)
+                known.answers.update(kept.answers)
 
     def _key(self, path: str) -> bytes:
         """The name of a file, so that a project can move with its cache; the path of one that lies elsewhere."""

@@ -122,7 +122,7 @@ def _taken(written: bytes) -> list[str]:
         written = _COMMENT.sub(b"", written)
     if b" as " not in written:
         return [name.decode() for name, _ in _NAME.findall(written)] or [ALL]
-    found = (match for match in _NAME.findall(written))
+    found = _NAME.findall(written)
     return [f"{name.decode()} as {bound.decode()}" if bound else name.decode() for name, bound in found]
 
 
