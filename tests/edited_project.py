@@ -20,6 +20,7 @@ from ta_lint.facts.program.program import program_of
 from ta_lint.file import File
 from ta_lint.project import index
 from ta_lint.project.project import project_of, renew
+from ta_lint.server.needs import needs_of
 
 LONG_AGO = 1_700_000_000
 
@@ -297,7 +298,9 @@ class Project:
         """What an editor shows of a file with an unsaved text."""
         renew()
         config = Configs(Options(select=["ALL"], isolated=True), self.folder).root_config
-        findings = lint(File(self.folder / name, name, config, given=text), text)
+        file = File(self.folder / name, name, config, given=text)
+        findings = lint(file, text)
+        needs_of(file, text)  # as the server does, which looks up more than most checks
         return "\n".join(map(repr, findings))
 
     def looked_at_first(self, name: str, text: bytes) -> str:
