@@ -1,10 +1,11 @@
-"""The cache: the findings of files that have not changed since.
+"""The cache: the findings of files that have not changed since, and what each file of the project shows of itself.
 
 A folder with one cache file per set of settings. It holds the findings of each linted file, and the state of the disk that
-they all hold for: a look-up that found nothing depends on that as much as one that found something. Cache files are replaced and never edited, so no lock is needed: a reader sees the old one or the new one, a killed
-process leaves the old one, and if two processes write at once, some files may be linted again.
+they all hold for: a look-up that found nothing depends on that as much as one that found something. One more file, for all
+settings, holds the outlines (`project.outline`): each holds for the file that it was made of, whatever else changes.
 
-Each cache file is named and signed with a key that only this user has, as a cloned repository may contain a forged one.
+Cache files are replaced and never edited (`signed`), so no lock is needed: a reader sees the old one or the new one, a killed
+process leaves the old one, and if two processes write at once, some files may be linted again.
 """
 
 import contextlib
@@ -13,11 +14,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from hashlib import blake2b
-from hmac import compare_digest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,9 +27,11 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.files import is_within
 from ta_lint.core.reading import Stamp, read, read_with_stamp, stamp_of
 from ta_lint.file import name_of
-from ta_lint.project.around import Content, content_of, digest_of
+from ta_lint.project.around import Content, content_of
+from ta_lint.project.outline import digest_of
 from ta_lint.project.project import project_of
 from ta_lint.project.trail import Importers, Name, Surface, WholeText
+from ta_lint.signed import LARGEST, MAGIC, SignedFile, digest, signing_key
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config
@@ -40,15 +42,11 @@ if TYPE_CHECKING:
 FOLDER = ".ta_cache"
 
 _DAYS_KEPT = 30  # since the last lookup of a file
-_BYTES_KEPT = 64 << 20  # per cache folder; a linted file takes 2 KB
+_BYTES_KEPT = LARGEST  # per cache folder; a linted file takes 2 KB
 _ENTRIES_KEPT = 100_000  # per set of settings
 _SECONDS_BETWEEN_WRITES = 2.0
 
-_LEAST_KEY = 32  # characters of TA_CACHE_KEY: the cache lets an attacker test guesses
-
-_MAGIC = b"ta-lint cache "
-_HEAD = _MAGIC + b"4 "
-_NAME = re.compile(r"findings-[0-9a-f]{32}\.json")
+_NAME = re.compile(r"(?:findings-[0-9a-f]{32}\.json|outlines-[0-9a-f]{32}\.txt)")
 _LEFT_OVER = re.compile(rf"\.{_NAME.pattern}\.[0-9a-f]{{8}}")  # by a killed process
 _TAG = """\
 Signature: 8a477f597d28d172789f06886806bc55
@@ -135,6 +133,8 @@ class Learned(NamedTuple):
     world: World
     is_steady: bool
     """Whether no file was seen to change meanwhile."""
+    outlines: dict[bytes, bytes]
+    """What this process has learned of single files; see `Index.news`."""
 
 
 class _CacheEntry(NamedTuple):
@@ -159,7 +159,7 @@ class Cache:
         self.problem = ""
         self._key = b""
         try:
-            self._key = _signing_key()
+            self._key = signing_key()
         except OSError as error:
             self.problem = f"{error.filename}: {error.strerror}; TA_CACHE_KEY may hold a key"
         spelled = Path(os.path.abspath(folder))  # noqa: PTH100 - `resolve` would follow links
@@ -168,6 +168,7 @@ class Cache:
         self._today = time.time_ns() // (86_400 * 10**9)
         self._books: dict[str, _Book] = {}
         self._book_of: dict[tuple[int, str], tuple[Config, _Book]] = {}
+        self._shelves: dict[str, _Shelf] = {}
         self._written = time.monotonic()
         self._pause = _SECONDS_BETWEEN_WRITES
 
@@ -200,6 +201,7 @@ class Cache:
         book = self._book_for(file)
         if book is None:
             return
+        self._shelf(file.root).add(learned.outlines)
         book.learn(learned)
         crashed = any(found.rule == "TA000" for found in findings)
         name = _named(file.absolute, file.root)
@@ -215,16 +217,31 @@ class Cache:
             return None
         return self._book(file.config, file.root)
 
+    def outlines(self, root: str) -> dict[bytes, bytes]:
+        """What earlier runs have learned of the files below a root, by name; see `Index`."""
+        return self._shelf(root).read() if self._key else {}
+
     def close(self) -> None:
         """Write what is not yet written, and drop what has not been used for a long time."""
-        if self._write():
+        for project in project_of.all() if self._key else ():
+            self._shelf(project.layout.root).add(project.index.news())
+        shelves = self._write_each([shelf for shelf in self._shelves.values() if shelf.is_fresh])
+        if self._write() or shelves:
             with contextlib.suppress(OSError):
-                _prune(self.folder, set(self._books))
+                names = {shelf.name for shelf in self._shelves.values()}
+                _prune(self.folder, names.union(self._books))
+
+    def _shelf(self, root: str) -> "_Shelf":
+        if root not in self._shelves:
+            where = "" if self.folder.is_relative_to(root) else root
+            name = f"outlines-{digest(f'{where} {_linter_version()}'.encode(errors='surrogatepass'), self._key)}.txt"
+            self._shelves[root] = _Shelf(self.folder / name, self._key, root)
+        return self._shelves[root]
 
     def _book(self, config: "Config", root: str) -> "_Book":
         known = self._book_of.get((id(config), root))
         if known is None:
-            name = f"findings-{_digest(_decisive(config, Path(root), self.folder), self._key)}.json"
+            name = f"findings-{digest(_decisive(config, Path(root), self.folder), self._key)}.json"
             if name not in self._books:
                 self._books[name] = _Book(self.folder / name, self._key, Path(root))
             known = (config, self._books[name])  # holds the config, so that its id stays unique
@@ -235,17 +252,24 @@ class Cache:
         """Write every changed book; return whether any was written."""
         began = time.monotonic()
         changed = [book for book in self._books.values() if book.is_fresh]
-        if not changed or self.problem:
+        if not changed:
+            return False
+        done = self._write_each(changed)
+        self._written = time.monotonic()
+        self._pause = max(_SECONDS_BETWEEN_WRITES, 20 * (self._written - began))
+        return done
+
+    def _write_each(self, files: "Sequence[_Book | _Shelf]") -> bool:
+        """Write some cache files; return whether any was written."""
+        if not files or self.problem:
             return False
         try:
             _make(self.folder)
-            for book in changed:
-                book.save(self._today)
+            for file in files:
+                file.save(self._today)
         except OSError as error:
             what = error.strerror or type(error).__name__
             self.problem = f"{self.folder}: {what}; --cache-dir names another place"
-        self._written = time.monotonic()
-        self._pause = max(_SECONDS_BETWEEN_WRITES, 20 * (self._written - began))
         return not self.problem
 
 
@@ -256,8 +280,7 @@ class _Book:
     """
 
     def __init__(self, path: Path, key: bytes, root: Path) -> None:
-        self.path = path
-        self._key = key
+        self._file = SignedFile(path, key)
         self._root = str(root)
         self._is_steady = True
         self.is_fresh = False
@@ -364,21 +387,53 @@ class _Book:
             latest = sorted(kept, key=lambda name: kept[name].day, reverse=True)
             kept = {name: kept[name] for name in latest[:_ENTRIES_KEPT]}
         body = json.dumps([*self.world, kept], separators=(",", ":"), check_circular=False).encode()
-        _replace(self.path, self._head(body) + b"\n" + body)
+        self._file.write(body)
         self.entries, self.is_fresh = kept, False
 
     def _read(self) -> tuple[World, dict[str, _CacheEntry]]:
         """What is in the cache file; nothing if it is not ours."""
         nothing = World({}, {}, {}), dict[str, _CacheEntry]()
-        try:
-            head, _, body = read(self.path, _BYTES_KEPT).partition(b"\n")
-        except Unreadable:
-            return nothing
-        return _parsed(body) or nothing if compare_digest(head, self._head(body)) else nothing
+        body = self._file.read()
+        return (_parsed(body) if body is not None else None) or nothing
 
-    def _head(self, body: bytes) -> bytes:
-        """The first line of the cache file; it also signs the name, so that a file for other settings does not pass."""
-        return _HEAD + _digest(self.path.name.encode() + b"\n" + body, self._key).encode()
+
+class _Shelf:
+    """The outlines of the files below one root, as lines: a name, a tab, and what `Outline.encoded` gives."""
+
+    def __init__(self, path: Path, key: bytes, root: str) -> None:
+        self.name = path.name
+        self._file = SignedFile(path, key)
+        self._root = root
+        self._added: dict[bytes, bytes] = {}
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether something is not yet in the cache file."""
+        return bool(self._added)
+
+    def add(self, lines: dict[bytes, bytes]) -> None:
+        self._added.update(lines)
+
+    def read(self) -> dict[bytes, bytes]:
+        """What is in the cache file; nothing if it is not ours."""
+        parts = (line.partition(b"\t") for line in (self._file.read() or b"").split(b"\n"))
+        return {name: outline for name, _, outline in parts if outline}
+
+    def save(self, _: int) -> None:
+        """Replace the cache file by one that also has what other processes have added, of files that are there.
+
+        Raises:
+            OSError: the file cannot be written; it is then unchanged.
+        """
+        lines = {name: line for name, line in self.read().items() if name not in self._added}
+        lines = {name: line for name, line in lines.items() if stamp_of(_at(self._root, json.loads(name)))}
+        lines.update(self._added)
+        body = b"\n".join(b"%b\t%b" % item for item in lines.items())
+        if len(body) > _BYTES_KEPT // 2:
+            body = b"\n".join(b"%b\t%b" % item for item in self._added.items())
+        if len(body) <= _BYTES_KEPT // 2:
+            self._file.write(body)
+        self._added = {}
 
 
 def cache_folder(config: "Config", root: Path) -> Path:
@@ -406,7 +461,8 @@ def lint(file: "File") -> "tuple[list[Finding], Learned]":
             names.add(leaf.name)
     found[Surface] -= found[WholeText]
     context = Context(*map(sorted, (found[WholeText], found[Surface], found[Name], names, found[Importers])))
-    return findings, Learned(context, _news(file, context), not project.around.changing)
+    news = _news(file, context)
+    return findings, Learned(context, news, not project.around.changing, project.index.news())
 
 
 def _news(file: "File", context: Context) -> World:
@@ -503,10 +559,10 @@ def _is_own(entry: "os.DirEntry[str]") -> bool:
     if not left_over and _NAME.fullmatch(entry.name) is None:
         return False
     try:
-        head = read(entry.path, len(_MAGIC))
+        head = read(entry.path, len(MAGIC))
     except Unreadable:
         return False
-    return head == _MAGIC or (left_over and head == b"")
+    return head == MAGIC or (left_over and head == b"")
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -514,32 +570,6 @@ def _holds(path: Path, text: str) -> bool:
         return read(path) == text.encode()
     except Unreadable:
         return False
-
-
-def _digest(data: bytes, key: bytes = b"") -> str:
-    """A digest of data; with a key, a signature."""
-    return blake2b(data, digest_size=16, key=key).hexdigest()
-
-
-def _signing_key() -> bytes:
-    """The key of this user, or the one in TA_CACHE_KEY, which a CI keeps as a secret for its jobs.
-
-    Raises:
-        OSError: there is no place to keep a key.
-        UsageError: TA_CACHE_KEY is too short for a secret.
-    """
-    given = os.environ.get("TA_CACHE_KEY")
-    if not given:
-        from ta_lint.core.keys import user_key
-
-        return user_key("cache.key")
-    if len(given) < _LEAST_KEY:
-        from ta_lint.core.errors import UsageError
-
-        raise UsageError(
-            f"TA_CACHE_KEY: has fewer than {_LEAST_KEY} characters; make one with `openssl rand -hex 32`"
-        )
-    return blake2b(os.fsencode(given), digest_size=32).digest()
 
 
 def _findings(entry: _CacheEntry, file: "File") -> "list[Finding] | None":
@@ -643,18 +673,6 @@ def _make(folder: Path) -> None:
         return
     for name, text in _MARKS.items():
         (folder / name).write_text(text, encoding="utf-8")
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file without fsync: after a power cut, a damaged file does not match its digest."""
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _prune(folder: Path, in_use: set[str]) -> None:

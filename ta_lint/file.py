@@ -11,10 +11,10 @@ from ta_lint.core.reading import read
 from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from ta_lint.core.config import Config
+    from ta_lint.project.around import WordFinder
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class File(NamedTuple):
         except OSError:
             return 0
 
-    def said_around(self, text: bytes, words: "Callable[[bytes], frozenset[T]]") -> "frozenset[T]":
+    def said_around(self, text: bytes, words: "WordFinder[T]") -> "frozenset[T]":
         """The words that the files around this one have: see `project.around`."""
         return project_of(self.root).around.said(self.absolute, text, words)
 

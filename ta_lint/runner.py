@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint.core import collector
-from ta_lint.project.project import renew
+from ta_lint.project.project import project_of, renew
 
 if TYPE_CHECKING:
     from ta_lint.cache import Cache
@@ -36,6 +36,7 @@ def lint_files(
 
     Cached files come first; the others are linted and added to the cache.
     """
+    project_of.kept = cache.outlines if cache is not None else None
     renew()
     if cache is None:
         from ta_lint.engine import lint_file

@@ -18,7 +18,9 @@ from ta_lint.core.config import Configs, Options
 from ta_lint.engine import lint
 from ta_lint.facts.program.program import program_of
 from ta_lint.file import File
+from ta_lint.project import index
 from ta_lint.project.project import project_of, renew
+from ta_lint.server.needs import needs_of
 
 LONG_AGO = 1_700_000_000
 
@@ -259,10 +261,22 @@ class Project:
         return self.random.sample(present, 2)
 
     def warm(self, paths: list[str]) -> str:
-        """What a run says with the cache on disk: one of a new process, or one of a process that goes on, such as `--watch`."""
+        """What a run says with the cache on disk: one of a new process, or one of a process that goes on, such as `--watch`.
+
+        At times the cache has no findings, only what files show of themselves, or that is damaged.
+        """
         if self.random.random() < 0.5:
             forget()
+        if self.random.random() < 0.3:
+            for book in self._kept("findings-*"):
+                book.unlink()
+        if self.random.random() < 0.05:
+            for shelf in self._kept("outlines-*"):
+                shelf.write_bytes(shelf.read_bytes()[: self.random.randint(0, 20_000)])
         return self._said(paths)
+
+    def _kept(self, pattern: str) -> list[Path]:
+        return sorted((self.folder / cache.FOLDER).glob(pattern))
 
     def cold(self, paths: list[str]) -> str:
         """What a run of a new process says without a cache; this process keeps its memory."""
@@ -284,7 +298,9 @@ class Project:
         """What an editor shows of a file with an unsaved text."""
         renew()
         config = Configs(Options(select=["ALL"], isolated=True), self.folder).root_config
-        findings = lint(File(self.folder / name, name, config, given=text), text)
+        file = File(self.folder / name, name, config, given=text)
+        findings = lint(file, text)
+        needs_of(file, text)  # as the server does, which looks up more than most checks
         return "\n".join(map(repr, findings))
 
     def looked_at_first(self, name: str, text: bytes) -> str:
@@ -365,8 +381,23 @@ def differences_in_an_editor(folder: Path, seed: int, edits: int) -> Iterator[st
             forget()
 
 
+@contextlib.contextmanager
+def outlines_of_few_files_are_kept() -> Iterator[None]:
+    """What a project of twenty files shows of itself is kept on disk as that of a large one is."""
+    few, index.FEW = index.FEW, 0
+    try:
+        yield
+    finally:
+        index.FEW = few
+
+
 def differences(folder: Path, seed: int, edits: int) -> Iterator[tuple[int, str, list[str], str]]:
     """The number of each of the edits after which a warm run did not say what a cold one says, with what it was."""
+    with outlines_of_few_files_are_kept():
+        yield from _differences(folder, seed, edits)
+
+
+def _differences(folder: Path, seed: int, edits: int) -> Iterator[tuple[int, str, list[str], str]]:
     project = Project(folder, seed)
     project.warm(["."])
     done: list[str] = []

@@ -16,6 +16,7 @@ import pytest
 from marked import blocks
 
 from ta_lint import cache
+from ta_lint import signed as signed_file
 from ta_lint.cache import Cache
 from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
@@ -24,6 +25,7 @@ from ta_lint.discovery import discover
 from ta_lint.file import File
 from ta_lint.project.project import renew
 from ta_lint.runner import lint_files
+from ta_lint.signed import SignedFile, signing_key
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "benchmarks/corpora/timm-1.0.31/timm/optim"
@@ -268,7 +270,7 @@ def entries(book: Path) -> dict[str, Any]:
 
 
 def signed(book: Path, body: bytes, key: bytes | None = None) -> None:
-    book.write_bytes(cache._Book(book, key or cache._signing_key(), book.parent)._head(body) + b"\n" + body)
+    book.write_bytes(SignedFile(book, key or signing_key()).head(body) + b"\n" + body)
 
 
 SPOILT: dict[str, Callable[[Path], object]] = {
@@ -321,7 +323,7 @@ def test_a_spoilt_cache_is_not_believed_and_made_anew(folder: Path, spoilt: str)
 
 
 def unsigned(book: Path, body: bytes, head: bytes) -> None:
-    book.write_bytes(head + cache._digest(body).encode() + b"\n" + body)
+    book.write_bytes(head + signed_file.digest(body).encode() + b"\n" + body)
 
 
 def renamed(book: Path, other: Path) -> None:
@@ -332,7 +334,7 @@ def renamed(book: Path, other: Path) -> None:
 
 FORGED: dict[str, Callable[[Path, bytes, Path], object]] = {
     "with a digest, as all were once": lambda book, body, _: unsigned(book, body, b"ta-lint cache 1 "),
-    "with a digest, of today": lambda book, body, _: unsigned(book, body, cache._HEAD),
+    "with a digest, of today": lambda book, body, _: unsigned(book, body, signed_file._HEAD),
     "signed by somebody else": lambda book, body, _: signed(book, body, os.urandom(32)),
     "by the user, for other settings": lambda book, _, other: renamed(book, other),
 }
@@ -565,7 +567,7 @@ def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
     (file,) = files(folder, "TA401", "TA600")
     known = Cache(folder / cache.FOLDER, folder)
     world = cache.World({"train.py": cache.FileState("0" * 32, None, "", "")}, {}, {})
-    learned = cache.Learned(cache.Context([], [], [], [], []), world, is_steady=True)
+    learned = cache.Learned(cache.Context([], [], [], [], []), world, is_steady=True, outlines={})
     known.keep(file, [replace(found, rule="TA000")], learned)
     assert known.find([file]) == ([], [file])
 

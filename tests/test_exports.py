@@ -7,6 +7,7 @@ import pytest
 from ta_lint.project import exports as module
 from ta_lint.project.around import Around
 from ta_lint.project.exports import Exports, exports
+from ta_lint.project.index import Index
 from ta_lint.project.layout import Layout
 
 CODE = '''\
@@ -95,5 +96,5 @@ def test_what_python_cannot_parse_has_no_exports(text: str) -> None:
 def test_hostile_text_takes_linear_time(line: str, tmp_path: Path) -> None:
     text = line * 100_000
     exports(text)
-    around = Around(Layout(str(tmp_path)))
+    around = Around(Layout(str(tmp_path)), Index(str(tmp_path)))
     assert around.files(str(tmp_path / "a.py"), text.encode()) == []

@@ -34,6 +34,7 @@ ROOMS = [
     "engine",
     "profiling",
     "fixing",
+    "signed",
     "cache",
     "workers",
     "runner",

@@ -328,6 +328,26 @@ def test_an_open_file_is_linted_again_when_one_that_it_looked_for_appears_or_goe
     editor.wait(lambda: not editor.published[editor.uri("train.py")].diagnostics)
 
 
+def test_open_files_are_linted_again_when_another_branch_is_checked_out(editor: Editor) -> None:
+    """Many files change at once, outside of the editor; an open one that is gone stays open."""
+    other = USER.replace("from helpers", "from models.helpers")
+    (editor.folder / "helpers.py").write_text(HELPER)
+    assert codes(editor.open("helpers.py", HELPER)) == []
+    assert codes(editor.open("train.py", USER)) == []
+    assert codes(editor.open("other.py", other)) == []
+    (editor.folder / "helpers.py").unlink()
+    (editor.folder / "models").mkdir()
+    (editor.folder / "models/helpers.py").write_text("def clear(optimizer):\n    pass\n")
+    editor.files_changed("helpers.py", "models/helpers.py")
+    editor.wait(lambda: codes(list(editor.published[editor.uri("other.py")].diagnostics)) == ["TA600"])
+    (editor.folder / "models/helpers.py").unlink()
+    (editor.folder / "models").rmdir()
+    (editor.folder / "helpers.py").write_text("def clear(optimizer):\n    pass\n")
+    editor.files_changed("helpers.py", "models/helpers.py")
+    editor.wait(lambda: codes(list(editor.published[editor.uri("train.py")].diagnostics)) == ["TA600"])
+    editor.wait(lambda: not editor.published[editor.uri("other.py")].diagnostics)
+
+
 def test_an_open_file_is_not_linted_again_for_one_that_is_saved_as_it_was(editor: Editor) -> None:
     for name, text in (("helpers.py", HELPER), ("other.py", "import torch\n")):
         (editor.folder / name).write_text(text)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from ta_lint.project.outline import digest_of
+
 Entry = str | tuple[str, ...]
 Keywords = tuple[Entry, ...]
 
@@ -94,6 +96,8 @@ class WordsAround:
     def __init__(self, gates: Iterable[Gate]) -> None:
         entries = {entry for gate in gates for entry in gate.around}
         self._choices = [(entry, _choice(_called(entry))) for entry in entries]
+        self.key = digest_of(repr(sorted(map(repr, entries))).encode())
+        """What tells them from other words."""
 
     def __call__(self, data: bytes) -> frozenset[Entry]:
         """The entries that a file with these bytes meets."""

@@ -2,87 +2,74 @@
 
 import os
 import re
-from _blake2 import blake2b  # `hashlib` loads OpenSSL, which takes longer than a run over a few files
 from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.letters import searchable
-from ta_lint.core.libraries import is_ours
 from ta_lint.core.reading import Stamp, read_with_stamp, stamp_of
+from ta_lint.project.index import Index
 from ta_lint.project.layout import PACKAGE, Layout
+from ta_lint.project.outline import (
+    ALL,
+    Outline,
+    Statement,
+    digest_of,
+    is_of_another,
+    lines,
+    outline_of,
+    statements,
+)
 from ta_lint.project.trail import Importers, Surface
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Names = frozenset[str] | None
 """The names that a statement imports from a module; None for all of them."""
 
 _DEEPEST = 4  # packages of packages whose import may give what a file defines
 MOST_IMPORTERS = 8  # that say something about what they import
 _MOST_USERS = 24  # what more files import is a utility, which says nothing about them
+_MOST_STARRED = 300  # files; of a package that imports everything from more, nobody is asked for a name
 _READ_LAST = 64  # files whose bytes are kept
 _FOLDERS_LAST = 16  # of which the importers are kept
 
-# A line feed first, as `re` searches fastest for a letter: of a file, `_lines` is searched.
-_FROM = re.compile(rb"\n[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]{0,4000}\)|[^\n]*)")
-_IMPORT = re.compile(rb"\n[ \t]*import[ \t]+([^\n#;]+)")
-_OTHER = re.compile(
-    rb"\n[ \t]*(?:from|import)[ \t]+(?:flax|jax|keras|mindspore|mxnet|paddle|tensorflow|tinygrad|warp)\b"
-)
-_AT_THE_TOP = re.compile(rb"\n(?:(?:(?:async[ ]+)?def|class)[ ]+(\w+)|(\w+)[ \t]*[:=])")
-_NAME = re.compile(rb"\w+")
 _ON_SELF = re.compile(rb"self\.(\w+)")
 _METHOD = re.compile(rb"\n[ \t]+(?:async[ ]+)?def[ ]+(\w+)")
 _IN_A_CLASS = re.compile(rb"\n[ \t]+(?:async[ ]+)?(?:def[ ]+)?(\w+)[ \t]*[:=(]")
 
 
+class WordFinder(Protocol[T_co]):
+    """Finds words in the bytes of a file, as `core.letters.searchable` gives them; `key` tells which."""
+
+    key: str
+
+    def __call__(self, data: bytes) -> frozenset[T_co]: ...
+
+
 class Around:
     """The files around each file of a project. Each is read for its imports once, and its bytes are not kept."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, index: Index) -> None:
         self._layout = layout
+        self._index = index
         self.trail = layout.trail
         self.contents: dict[str, Content] = {}
         """The content of each file as it was read."""
         self.changing: set[str] = set()
         """The files that were read twice, with another content each time."""
-        self._statements: dict[str, list[tuple[str, list[str]]]] = {}
-        self._links: dict[str, str] = {}
-        self._tops: dict[str, frozenset[str]] = {}
-        self._resolved: dict[str, list[tuple[str, list[str]]]] = {}
+        self._outlines: dict[str, Outline] = {}
+        self._resolved: dict[str, list[Statement]] = {}
         """The import statements that answers are taken from: those on disk, or of an unsaved text."""
-        self._ours: dict[str, bool] = {}
-        self._attributes: dict[str, frozenset[str]] = {}
-        self._matched: dict[tuple[str, str, bytes], bool] = {}
-        self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
-        self.bytes_of = lru_cache(_READ_LAST)(self._bytes_of)
+        self._read = lru_cache(_READ_LAST)(self._read_file)
         self._importing = lru_cache(_FOLDERS_LAST)(self._find_importing)
 
-    def _bytes_of(self, path: str) -> bytes:
+    def bytes_of(self, path: str) -> bytes:
         """The bytes of a file as they are searched, empty if it cannot be read."""
-        try:
-            data, stamp = read_with_stamp(path)
-        except Unreadable:
-            data, stamp = b"", None
-            self.note(path, Content("", None))
-        else:
-            self.note(path, Content(digest_of(data), stamp))
-        text = searchable(data)
-        if path not in self._links:  # while the bytes are at hand
-            lines = _lines(text)
-            statements = self._statements[path] = list(_statements(lines))
-            seen = (
-                is_ours(text),
-                statements,
-                sorted({*_AT_THE_TOP.findall(lines)}),
-                _OTHER.search(lines) is None,
-            )
-            self._links[path] = digest_of(repr(seen).encode("utf-8", "surrogatepass"))
-        return text
+        return self._read(path)[0]
 
     def whole(self, path: str) -> bytes:
         """The bytes of a file as it is on disk.
@@ -94,22 +81,65 @@ class Around:
         self.note(path, Content(digest_of(data), stamp))
         return data
 
-    def unchanged(self) -> set[str]:
-        """The files that are on disk as they were read; those whose stamp does not tell are read again."""
-        found: set[str] = set()
+    def _read_file(self, path: str) -> tuple[bytes, str]:
+        """The bytes of a file as they are searched, and a digest of them as they are."""
+        data, content = _content(path)
+        self.note(path, content)
+        text = searchable(data)
+        if path not in self._outlines:  # while the bytes are at hand
+            known = self._index.find(path)
+            if known is None or known.digest != content.digest:
+                known = outline_of(text, *content)
+                self._index.keep(path, known)
+            elif known.stamp != content.stamp:
+                known.stamp = content.stamp
+                self._index.keep(path, known)
+            self._outlines[path] = known
+        return text, content.digest
+
+    def _outline(self, path: str) -> Outline:
+        """The outline of a file as it is."""
+        if path not in self._outlines:
+            known = self._index.find(path)
+            if known is not None and known.stamp is not None and known.stamp == stamp_of(path):
+                self.note(path, Content(known.digest, known.stamp))
+                self._outlines[path] = known
+            else:
+                self._read(path)
+        return self._outlines[path]
+
+    def ask(
+        self, path: str, question: str, answer: Callable[[bytes], object], meaning: Callable[[Any], T]
+    ) -> T:
+        """What the answer to a question about the bytes of a file means; each file is asked once, also by later runs.
+
+        The answer can be written as JSON, and is not the same for another question.
+        """
+        outline = self._outline(path)
+        if question not in outline.meanings:
+            if question not in outline.answers:
+                text, digest = self._read(path)
+                if digest != outline.digest:  # it changes meanwhile
+                    return meaning(answer(text))
+                outline.answers[question] = answer(text)
+                self._index.keep(path, outline)
+            outline.meanings[question] = meaning(outline.answers[question])
+        return outline.meanings[question]  # type: ignore[no-any-return]
+
+    def is_unchanged(self) -> bool:
+        """Whether all files are on disk as they were read; those whose stamp does not tell are read again."""
         for path, content in self.contents.items():
             if content.stamp is None or content.stamp != stamp_of(path):
                 now = content_of(path)
                 if now.digest != content.digest:
-                    continue
+                    return False
                 self.contents[path] = now
-            found.add(path)
-        return found - self.changing
+        return not self.changing
 
     def forget_unsaved(self) -> None:
         """Take the import statements on disk again for those of texts that were given."""
         for path, written in list(self._resolved.items()):
-            if self.links(path) and written != self._statements[path]:
+            if written != self._outline(path).statements:
                 self._forget_answers()
                 return
 
@@ -118,15 +148,6 @@ class Around:
         self._resolved.clear()
         self._importing.cache_clear()
 
-    def take(self, other: "Around", paths: AbstractSet[str]) -> None:
-        """Take over what another one knows of files each by itself."""
-        for name in ("contents", "_statements", "_links", "_tops", "_ours", "_attributes"):
-            known = vars(other)[name]
-            vars(self)[name].update({path: known[path] for path in paths & known.keys()})
-        self._matched.update({key: value for key, value in other._matched.items() if key[0] in paths})
-        for words, answers in other._answers.items():
-            self._answers[words] = {path: answers[path] for path in paths & answers.keys()}
-
     def note(self, path: str, content: "Content") -> None:
         """Note the content with which a file was read."""
         if self.contents.setdefault(path, content).digest != content.digest:
@@ -134,40 +155,35 @@ class Around:
 
     def links(self, path: str) -> str:
         """A digest of what decides which files a file imports, and what it hands on."""
-        if path not in self._links:
-            self.bytes_of(path)
-        return self._links[path]
+        return self._outline(path).links
 
-    def surface(self, path: str, words: Callable[[bytes], frozenset[T]]) -> tuple[object, ...]:
+    def surface(self, path: str, words: WordFinder[T]) -> tuple[object, ...]:
         """What other files see of a file without its text: its imports, names and attributes, and which words it has."""
         answers = sorted(map(repr, self._answer(path, words)))
         return self.links(path), sorted(self.attributes(path)), answers
 
-    def said(self, path: str, data: bytes, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
+    def said(self, path: str, data: bytes, words: WordFinder[T]) -> frozenset[T]:
         """The words that the files around one with these bytes have, if they are about no other framework.
 
-        Of a model and a loader that it is given, a file can train with no word of PyTorch. `words` finds them in the bytes of
-        a file, as `core.letters.searchable` gives them. It is asked once a file.
+        Of a model and a loader that it is given, a file can train with no word of PyTorch.
         """
         return frozenset[T]().union(*(self._answer(file, words) for file in self.files(path, data)))
 
-    def _answer(self, path: str, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
+    def _answer(self, path: str, words: WordFinder[T]) -> frozenset[T]:
         self.trail.add(Surface(path))
-        answers = self._answers.setdefault(words, {})
-        if path not in answers:
-            text = self.bytes_of(path)
-            counts = self._is_ours(path) or _OTHER.search(_lines(text)) is None
-            answers[path] = words(text) if counts else frozenset()
-        return answers[path]  # type: ignore[return-value]
+        outline = self._outline(path)
+        if not outline.is_ours and outline.is_of_another:
+            return frozenset()
+        return self.ask(path, f"words {words.key}", lambda text: sorted(words(text), key=repr), _as_words)
 
     def is_used_by_ours(self, path: str, data: bytes) -> bool:
         """Whether a file about PyTorch imports this one, or is imported by it, and this one is about no other framework."""
-        return _OTHER.search(_lines(data)) is None and any(map(self._is_ours, self.files(path, data)))
+        return not is_of_another(statements(lines(data))) and any(map(self._is_ours, self.files(path, data)))
 
     def files(self, path: str, data: bytes) -> list[str]:
         """The files that define what one with these bytes imports, and those nearby that import it; none that many import."""
         is_known = path in self._resolved and path.endswith(".py")
-        if is_known and self._resolved[path] != list(_statements(_lines(data))):  # an editor has another text
+        if is_known and self._resolved[path] != [*statements(lines(data))]:  # an editor has another text
             self._forget_answers()
         return self.trail.remembered(("files", path), lambda: self._files(path, data))
 
@@ -221,12 +237,7 @@ class Around:
     def attributes(self, path: str) -> frozenset[str]:
         """The names that a file may bind in a class or on `self`, among others; methods as `def step`."""
         self.trail.add(Surface(path))
-        if path not in self._attributes:
-            data = _lines(self.bytes_of(path))
-            methods = (b"def " + name for name in _METHOD.findall(data))
-            found = {*_ON_SELF.findall(data), *_IN_A_CLASS.findall(data), *methods}
-            self._attributes[path] = frozenset(name.decode("utf-8", "replace") for name in found)
-        return self._attributes[path]
+        return self.ask(path, "attributes", _attributes, _as_names)
 
     def calls(self, path: str, name: str) -> bool:
         """Whether a file may call something of this name."""
@@ -238,21 +249,11 @@ class Around:
 
     def _matches(self, path: str, word: str, then: bytes) -> bool:
         """Whether a file has a word, from its first letter if it is a name, with this behind it."""
-        key = path, word, then
-        if key not in self._matched:
-            data, written = self.bytes_of(path), word.encode()
-            found = written in data  # in most files it is not, and this is fastest
-            if found and then:
-                name = re.escape(written)
-                found = re.search(name + rb"(?<!\w" + name + rb")" + then, data) is not None
-            self._matched[key] = found
-        return self._matched[key]
+        return self.ask(path, f"{word} {then.decode()}", lambda text: _has(text, word.encode(), then), bool)
 
     def _is_ours(self, path: str) -> bool:
         self.trail.add(Surface(path))
-        if path not in self._ours:
-            self._ours[path] = is_ours(self.bytes_of(path))
-        return self._ours[path]
+        return self._outline(path).is_ours
 
     def _sources(self, path: str, data: bytes | None = None) -> set[str]:
         """The files that a file imports from, and those from which a package among them takes what is imported."""
@@ -264,38 +265,90 @@ class Around:
             file = self._layout.file(module)
             if file is not None:
                 found.add(file)
-                given = self._handed_on(file)
-                found.update(*(given.values() if names is None else map(given.get, names & given.keys())))
+                if _is_package(file):
+                    found.update(*(self._definers(module, name) for name in names or (None,)))
         return found
 
-    def _handed_on(self, path: str) -> dict[str, frozenset[str]]:
-        """The names that the `__init__.py` of a package imports, with the files that may define each; nothing for other files.
+    def _definers(self, module: str, name: str | None) -> set[str]:
+        """The files that may define a name of a module, or any name."""
+        return self.trail.remembered(
+            ("definers", module, name), lambda: self._find_definers(module, name, set())
+        )
 
-        Of packages that import each other it depends on the first, so that only its own answer is remembered.
+    def _find_definers(self, module: str, name: str | None, seen: set[tuple[str, str | None]]) -> set[str]:
+        """As `_definers`; `seen` are the questions that lead here, as packages may import each other.
+
+        A package has first what it takes by name, then what it defines, then its modules, and last what comes by `*`, for
+        which other files are read.
         """
-        return self.trail.remembered(("handed on", path), lambda: self._find_handed_on(path, {}))
+        if (module, name) in seen:
+            return set()
+        seen.add((module, name))
+        file = self._layout.file(module)
+        here = {file} if file is not None else set()
+        package = file if file is not None and _is_package(file) else None
+        if name is None:
+            names = self._taken(package).keys() | self._starred(package).keys() if package is not None else ()
+            return here.union(*(self._find_definers(module, one, seen) for one in names))
+        if package is not None:
+            sources = self._taken(package).get(name, [(module, name)])
+            if (module, name) not in sources:  # it is in `from . import blocks`, a module of the package
+                return set().union(*(self._find_definers(*source, seen) for source in sources))
+            if name in self._defined(package):
+                return here
+        inner = self._layout.inside(module, name) if not module.endswith(".py") else None
+        if inner is not None:
+            return self._find_definers(inner, None, seen)
+        starred = self._starred(package).get(name, ()) if package is not None else ()
+        return set().union(*(self._find_definers(one, name, seen) for one in starred)) or here
 
-    def _find_handed_on(
-        self, path: str, known: dict[str, dict[str, frozenset[str]]]
-    ) -> dict[str, frozenset[str]]:
-        if path in known or os.path.basename(path) != PACKAGE:
-            return known.get(path, {})
-        found = known[path] = {}
-        for module, names in self._imports(path).items():
-            if (file := self._layout.file(module)) is not None:
-                given, here = self._find_handed_on(file, known), frozenset({file})
-                for name in self._defined(file) | given.keys() if names is None else names:
-                    definers = given.get(name, here)
-                    found[name] = found[name] | definers if name in found else definers
+    def _taken(self, package: str) -> dict[str, list[tuple[str, str | None]]]:
+        """The names that the `__init__.py` of a package takes from elsewhere: modules, and names in them; no name for a whole module."""
+        return self.trail.remembered(("taken", package), lambda: self._find_taken(package))
+
+    def _find_taken(self, package: str) -> dict[str, list[tuple[str, str | None]]]:
+        found: dict[str, list[tuple[str, str | None]]] = {}
+        for written, taken in self._written(package):
+            if ALL in taken:
+                continue
+            module = self._layout.meant(package, written)
+            for item in taken or [f"{ALL} as {written}"]:
+                name, _, bound = item.partition(" as ")
+                sources = found.setdefault(bound or name, [])
+                if module is not None:
+                    sources.append((module, name if name != ALL else None))
         return found
 
-    def _defined(self, path: str) -> AbstractSet[str]:
+    def _starred(self, package: str) -> dict[str, list[str]]:
+        """The modules that give the `__init__.py` of a package a name by `*`, by name; of packages among them also theirs."""
+        return self.trail.remembered(("starred from", package), lambda: self._find_starred(package))
+
+    def _find_starred(self, package: str) -> dict[str, list[str]]:
+        modules: dict[str, str] = {}  # by file
+        pending = [package]
+        while pending:
+            importer = pending.pop()
+            starred = [written for written, taken in self._written(importer) if ALL in taken]
+            if len(modules) + len(starred) > _MOST_STARRED:
+                return {}
+            for written in starred:
+                module = self._layout.meant(importer, written)
+                file = self._layout.file(module) if module is not None else None
+                if module is not None and file is not None and file != package and file not in modules:
+                    modules[file] = module
+                    if _is_package(file):
+                        pending.append(file)
+        found: dict[str, list[str]] = {}
+        for file, module in modules.items():
+            names = self._defined(file)
+            for name in names | self._taken(file).keys() if _is_package(file) else names:
+                found.setdefault(name, []).append(module)
+        return found
+
+    def _defined(self, path: str) -> frozenset[str]:
         """The names that a file binds at its top."""
         self.trail.add(Surface(path))
-        if path not in self._tops:
-            found = _AT_THE_TOP.findall(_lines(self.bytes_of(path)))
-            self._tops[path] = frozenset((first or second).decode() for first, second in found)
-        return self._tops[path]
+        return self._outline(path).bound
 
     def _importers(self, path: str) -> list[str]:
         """The files nearby that are about PyTorch and import what a file defines, without tests; not all, if there are many."""
@@ -307,34 +360,29 @@ class Around:
         return self.trail.remembered(("imports", path), lambda: self._find_imports(path, data))
 
     def _find_imports(self, path: str, data: bytes | None) -> dict[str, Names]:
+        if data is not None:
+            self._resolved[path] = [*statements(lines(data))]
         found: dict[str, Names] = {}
-        if data is None:
-            self.links(path)
-        statements = self._statements[path] if data is None else list(_statements(_lines(data)))
-        self._resolved[path] = statements
-        for package, written in statements:
-            for module, names in self._modules(path, package, written):
-                found[module] = _both(names, found.get(module, frozenset()))
+        for written, taken in self._written(path):
+            module = self._layout.meant(path, written)
+            if module is None:
+                continue
+            names = {item.partition(" as ")[0] for item in taken}
+            given = frozenset(names) if names and ALL not in names else None
+            found[module] = _both(given, found.get(module, frozenset()))
+            if not module.endswith(".py"):
+                for name in names:
+                    inner = self._layout.inside(module, name)
+                    if inner is not None:
+                        found[inner] = None
         return found
 
-    def _modules(self, path: str, package: str, names: list[str]) -> Iterator[tuple[str, Names]]:
-        """The modules that `from package import names` names in a file; without names, all are meant."""
-        rest = package.lstrip(".")
-        dots, parts = package[: len(package) - len(rest)], rest.split(".") if rest else []
-        if not (dots or parts):
-            return  # what follows the last comma of `import a, `, in prose
-        first = dots or parts.pop(0)
-        module = self._layout.module(path, first)
-        if module is None and parts and not dots:
-            module = self._layout.checkout(path, first, parts[0])
-        for part in parts:
-            module = self._layout.inside(module, part) if module is not None else None
-        if module is None:
-            return
-        yield module, frozenset(names) or None
-        if not module.endswith(".py"):
-            inner = (self._layout.inside(module, name) for name in names)
-            yield from ((file, None) for file in inner if file is not None)
+    def _written(self, path: str) -> list[Statement]:
+        """The import statements of a file that answers are taken from."""
+        self.trail.add(Surface(path))
+        if path not in self._resolved:
+            self._resolved[path] = self._outline(path).statements
+        return self._resolved[path]
 
 
 def _both(one: Names, other: Names) -> Names:
@@ -371,32 +419,46 @@ class _Importing(NamedTuple):
     """By the file that defines what they import: as in `ImportedBy`."""
 
 
-def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
-    """The packages that the import statements of a file with these lines name, with the names taken from each; all if none."""
-    for match in _FROM.finditer(data):
-        yield match[1].decode(), [name.decode() for name in _NAME.findall(match[2]) if name != b"as"]
-    for match in _IMPORT.finditer(data):
-        for item in match[1].decode("utf-8", "replace").split(","):
-            yield item.split(" as ")[0].strip(), []
-
-
 def content_of(path: str) -> "Content":
     """What a file on disk holds now."""
+    return _content(path)[1]
+
+
+def _content(path: str) -> "tuple[bytes, Content]":
+    """The bytes of a file, empty if it cannot be read, and what they are."""
     try:
         data, stamp = read_with_stamp(path)
     except Unreadable:
-        return Content("", None)
-    return Content(digest_of(data), stamp)
+        return b"", Content("", None)
+    return data, Content(digest_of(data), stamp)
 
 
-def digest_of(data: bytes) -> str:
-    """A digest of data."""
-    return blake2b(data, digest_size=16).hexdigest()
+def _attributes(text: bytes) -> str:
+    found = lines(text)
+    methods = (b"def " + name for name in _METHOD.findall(found))
+    names = {*_ON_SELF.findall(found), *_IN_A_CLASS.findall(found), *methods}
+    return ",".join(sorted(name.decode() for name in names))
 
 
-def _lines(data: bytes) -> bytes:
-    """The bytes of a file with a line feed before each line, the first included."""
-    return b"\n" + data
+def _as_names(written: str) -> frozenset[str]:
+    return frozenset(written.split(",")) if written else frozenset()
+
+
+def _as_words(written: "list[Any]") -> "frozenset[Any]":
+    """Words as they were before JSON, which makes lists of tuples."""
+    return frozenset(tuple(word) if isinstance(word, list) else word for word in written)
+
+
+def _has(data: bytes, word: bytes, then: bytes) -> bool:
+    """Whether the bytes of a file have a word, from its first letter if it is a name, with this behind it."""
+    if word not in data:  # as in most files, and this is fastest
+        return False
+    name = re.escape(word)
+    return not then or re.search(name + rb"(?<!\w" + name + rb")" + then, data) is not None
+
+
+def _is_package(path: str) -> bool:
+    return os.path.basename(path) == PACKAGE
 
 
 def _is_test(path: str) -> bool:

@@ -9,7 +9,7 @@ from functools import wraps
 from hashlib import blake2b
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from ta_lint.project.around import MOST_IMPORTERS, Around
+from ta_lint.project.around import MOST_IMPORTERS, Around, WordFinder
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import PACKAGE, Layout
 from ta_lint.project.stars import Stars
@@ -81,7 +81,7 @@ class Imports:
             str, set[Leaf | Answer]
         ] = {}  # what answers come from, by the file on whose behalf they were asked
         self._answers: dict[object, Any] = {}  # to questions for facts, while one file is linted
-        self._surfaces: dict[tuple[str, Callable[[bytes], frozenset[Any]]], str] = {}
+        self._surfaces: dict[tuple[str, WordFinder[Any]], str] = {}
         self._linted = ""
         self._asked: set[str] = set()  # the files on whose behalf was asked while this one is linted
         self._read: set[str] = set()  # the files whose text it has facts from
@@ -114,12 +114,6 @@ class Imports:
     def _is_on_disk(self, path: str) -> bool:
         content = self._around.contents.get(path)
         return content is not None and content.digest == self._given[path].hex()
-
-    def take(self, other: "Imports", paths: AbstractSet[str]) -> None:
-        """Take over what another one knows of the exports of files on disk."""
-        known = paths & other._exports.keys()
-        on_disk = (path for path in known if path not in other._given or other._is_on_disk(path))
-        self._exports.update({path: other._exports[path] for path in on_disk})
 
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
@@ -154,9 +148,9 @@ class Imports:
         return self._exports[path]
 
     def _exports_on_disk(self, path: str) -> Exports | None:
-        return _exports(self._around.bytes_of(path).decode("utf-8", "replace"))
+        return self._around.ask(path, "exports", _exports_in, _as_exports)
 
-    def surface(self, path: str, words: Callable[[bytes], frozenset[Any]]) -> str:
+    def surface(self, path: str, words: WordFinder[Any]) -> str:
         """A digest of all that other files may see of a file but its text; `words` as for `Around.said`."""
         key = path, words
         if key not in self._surfaces:
@@ -428,6 +422,27 @@ class Imports:
 
 def _exports(text: str) -> Exports | None:
     return exports(text) if len(text) <= _LARGEST else None
+
+
+def _exports_in(data: bytes) -> list[Any] | None:
+    """The exports of a file with these bytes, as JSON can keep them."""
+    bound = _exports(data.decode("utf-8", "replace"))
+    if bound is None:
+        return None
+    names = {name: sorted(targets) for name, targets in bound.names.items()}
+    return [names, bound.stars, bound.classes, sorted(bound.functions)]
+
+
+def _as_exports(written: list[Any] | None) -> Exports | None:
+    if written is None:
+        return None
+    names, stars, classes, functions = written
+    return Exports(
+        {name: frozenset(targets) for name, targets in names.items()},
+        tuple(stars),
+        {name: tuple(bases) for name, bases in classes.items()},
+        frozenset(functions),
+    )
 
 
 def _sorted(bound: Exports | None) -> tuple[object, ...]:

@@ -37,12 +37,42 @@ class Layout:
         folder = os.path.dirname(importer)
         return self.trail.remembered(("module", folder, name), lambda: self._found(folder, name))
 
+    def meant(self, importer: str, written: str) -> str | None:
+        """The file or folder that an import statement names, such as `..models.resnet`; None for what is not in the project."""
+        folder, name = os.path.dirname(importer), written.lstrip(".")
+        if name != written:
+            for _ in range(len(written) - len(name) - 1):
+                folder = os.path.dirname(folder)
+            return self._within(folder, name) if name else folder
+        first, _, inner = name.partition(".")
+        if not name or _is_elsewhere(first):
+            return None
+        return self.trail.remembered(
+            ("meant", folder, name), lambda: self._found_within(importer, first, inner)
+        )
+
+    def _found_within(self, importer: str, first: str, inner: str) -> str | None:
+        module = self.module(importer, first)
+        if module is None and inner:
+            module = self.checkout(importer, first, inner.partition(".")[0])
+        return self._within(module, inner) if module is not None and inner else module
+
+    def _within(self, package: str, name: str) -> str | None:
+        """The module of a package with a name such as `models.resnet`."""
+        return self.trail.remembered(("within", package, name), lambda: self._find_within(package, name))
+
+    def _find_within(self, package: str, name: str) -> str | None:
+        module: str | None = package
+        for part in name.split("."):
+            module = self.inside(module, part) if module is not None else None
+        return module
+
     def checkout(self, importer: str, name: str, part: str) -> str | None:
         """The root of the project, if it is a package itself, has such a module, and the import names nothing else.
 
         A package whose repository is its own folder is checked out under any name: `TTS.utils` is `utils` there.
         """
-        if name in sys.stdlib_module_names or name == "torch" or name in libraries():
+        if _is_elsewhere(name) or name in libraries():
             return None
         root = self._up_to_the_root(os.path.dirname(importer))[-1]
         is_package = self._has(root, PACKAGE) and self._is_root(root)
@@ -107,7 +137,7 @@ class Layout:
             for _ in range(level - 1):
                 folder = os.path.dirname(folder)
             return self.inside(folder, name[level:]) if name[level:] else folder
-        if name in sys.stdlib_module_names or name == "torch":
+        if _is_elsewhere(name):
             return None
         places = self._search_path(folder)
         if name in libraries() or name.startswith("torch"):
@@ -123,6 +153,9 @@ class Layout:
         Those are the folder of a script, and for a package the one it lies in, up to the root of the project, each with
         its `src`. A file in a package may be run as a script as well.
         """
+        return self.trail.remembered(("search path", folder), lambda: self._places(folder))
+
+    def _places(self, folder: str) -> list[str]:
         above = self._up_to_the_root(folder)
         outside = [place for place in above if not self._has(place, PACKAGE)]
         sources = [os.path.join(place, "src") for place in outside if self._has(place, "src")]
@@ -175,6 +208,11 @@ class Layout:
     def is_unchanged(self) -> bool:
         """Whether the folders that were listed have what they had."""
         return all(_list(folder) == names for folder, names in self._listed.items())
+
+
+def _is_elsewhere(name: str) -> bool:
+    """Whether a top-level module is never one of the project."""
+    return name in sys.stdlib_module_names or name == "torch"
 
 
 def _list(folder: str) -> dict[str, bool]:

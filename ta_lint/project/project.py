@@ -1,9 +1,11 @@
 """One project: its folders, and what is around each of its files."""
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ta_lint.project.around import Around
+from ta_lint.project.index import Index
 from ta_lint.project.layout import Layout
 
 if TYPE_CHECKING:
@@ -17,9 +19,10 @@ _PROJECTS_KEPT = 4
 class Project:
     """The project whose files are named relative to a root."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, index: Index | None = None) -> None:
         self.layout = Layout(root)
-        self.around = Around(self.layout)
+        self.index = index if index is not None else Index(root)
+        self.around = Around(self.layout, self.index)
         self.told: set[object] = set()
         """What the cache knows already of what was found out about the project."""
         self._reaches: dict[str, Reach] = {}
@@ -27,9 +30,8 @@ class Project:
         """How often the disk was looked at again."""
 
     def renewed(self) -> "Project":
-        """This project if nothing has changed on disk, or else a new one that knows the files that are as they were."""
-        unchanged = self.around.unchanged()
-        if len(unchanged) == len(self.around.contents) and self.layout.is_unchanged():
+        """This project if nothing has changed on disk, or else a new one with the outlines of the files that are as they were."""
+        if self.around.is_unchanged() and self.layout.is_unchanged():
             self.around.forget_unsaved()
             if "imports" in vars(self):
                 self.imports.forget_unsaved()
@@ -37,11 +39,7 @@ class Project:
             self._reaches.clear()
             self.looks += 1
             return self
-        project = Project(self.layout.root)
-        project.around.take(self.around, unchanged)
-        if "imports" in vars(self):
-            project.imports.take(self.imports, unchanged)
-        return project
+        return Project(self.layout.root, self.index)
 
     def judged(self, findings: "list[Finding]", path: str) -> "list[Finding]":
         """The findings of a file with the severity that they have in the project as it is: a note where nothing runs the code."""
@@ -66,14 +64,23 @@ class _Projects:
 
     def __init__(self) -> None:
         self._known: dict[str, Project] = {}
+        self.kept: Callable[[str], dict[bytes, bytes]] | None = None
+        """Reads what earlier runs have kept of the files below a root, as for `Index`; None if there is no cache."""
 
     def __call__(self, root: str) -> Project:
         """The project of a root, until `renew`."""
-        found = self._known.pop(root, None) or Project(root)
+        found = self._known.pop(root, None) or Project(root, Index(root, self._kept(root)))
         self._known[root] = found
         if len(self._known) > _PROJECTS_KEPT:
             del self._known[next(iter(self._known))]
         return found
+
+    def _kept(self, root: str) -> "Callable[[], dict[bytes, bytes]] | None":
+        return partial(self.kept, root) if self.kept is not None else None
+
+    def all(self) -> list[Project]:
+        """The projects that are known."""
+        return [*self._known.values()]
 
     def cache_clear(self) -> None:
         self._known.clear()

@@ -1,6 +1,7 @@
 """Lints the files of a run through the cache."""
 
 import argparse
+from functools import cache as once
 from typing import TYPE_CHECKING
 
 from ta_lint.commands.check.files import Chosen
@@ -8,6 +9,7 @@ from ta_lint.commands.check.outcome import Outcome, in_order
 from ta_lint.commands.check.settings import Settings
 from ta_lint.commands.messages import warn
 from ta_lint.file import may_hold_findings
+from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
     from ta_lint.cache import Cache
@@ -15,12 +17,16 @@ if TYPE_CHECKING:
 
 def lint(arguments: argparse.Namespace, settings: Settings, chosen: Chosen) -> Outcome:
     """Lint the files without fixing them."""
+    opened = once(lambda: open_cache(arguments, settings) if chosen.given is None else None)
+    project_of.kept = lambda root: cache.outlines(root) if (cache := opened()) is not None else {}
     if not may_hold_findings(chosen.files):
+        if opened.cache_info().currsize and (cache := opened()) is not None:
+            cache.close()  # the project is large
         return Outcome([], chosen.given)
     from ta_lint.commands.check.progress import with_progress
     from ta_lint.runner import lint_files
 
-    cache = open_cache(arguments, settings) if chosen.given is None else None
+    cache = opened()
     linted = lint_files(chosen.files, arguments.jobs, cache)
     findings = in_order(with_progress(linted, chosen.files, lambda result: result[0]))
     if cache is not None and not arguments.quiet:

@@ -135,7 +135,8 @@ def add_arguments(parser: Parser) -> None:
     settings.add_argument("--no-gates", action="store_true", help=argparse.SUPPRESS)
 
     cache = parser.add_argument_group(
-        "cache", "Findings are kept until the file, the settings or ta-lint change."
+        "cache",
+        "Findings are kept until the file, the settings or ta-lint change; what files import and define, until they do.",
     )
     cache.add_argument("--no-cache", action="store_true", help="lint every file, and keep nothing")
     cache.add_argument(
