@@ -16,7 +16,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.stubs.guess import guess
-from ta_lint.dryrun.values import Class, Known, Object, OnDemand, Unknown, Value
+from ta_lint.dryrun.values import Class, Known, Module, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
@@ -33,7 +33,7 @@ class Program:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._modules: dict[str, Object] = {}
+        self._modules: dict[str, Module] = {}
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
         self._lines: dict[str, list[bytes]] = {}
@@ -84,14 +84,14 @@ class Program:
             )
         return found
 
-    def module(self, machine: Machine, path: str, name: str) -> Object:
+    def module(self, machine: Machine, path: str, name: str) -> Module:
         """A module of the project, whose top level has run."""
         found = self._modules.get(path)
         if found is None:
             frame = Frame(path)
             frame.names["__name__"] = Known(name)
             frame.names["__file__"] = Known(path)
-            found = self._modules[path] = Object(MODULE, None, frame.names)
+            found = self._modules[path] = Module(MODULE, None, frame.names)
             self._frames[path] = frame
             tree = self.tree(path)
             if tree is not None:
@@ -117,11 +117,11 @@ class Program:
         """
         path = self._file_of(importer, module)
         if path is None:
-            return (
-                library.find(f"{module}.{name}")
-                if not module.startswith(".")
-                else Unknown(f"{module}.{name} is not in the project")
-            )
+            if module.startswith("."):
+                return Unknown(f"{module}.{name} is not in the project")
+            known = library.find(f"{module}.{name}")
+            machine.memo.outside(known)
+            return known
         if machine.checking or len(self._layout.package(path)) >= LARGE:
             return OnDemand(path, module, name)
         return self._member(machine, path, module, name)
@@ -137,7 +137,9 @@ class Program:
     def _member(self, machine: Machine, path: str, module: str, name: str) -> Value:
         found = self._of(machine, path, module)
         if name in found.fields:
-            return self.demanded(machine, found.fields, name)
+            value = self.demanded(machine, found.fields, name)
+            machine.memo.read(found.fields, name, value)
+            return value
         inside = self._layout.inside(path, name) if not path.endswith(".py") else None
         return (
             Unknown(f"{module}.{name} is not in the project")
@@ -149,6 +151,7 @@ class Program:
         """What `from module import *` binds."""
         path = self._file_of(importer, module)
         if path is not None and not machine.checking:
+            machine.memo.spoil()
             names = self._of(machine, path, module).fields
             yield from [(name, value) for name, value in names.items() if not name.startswith("_")]
 
@@ -162,13 +165,13 @@ class Program:
         """What an argument with this name and annotation is, if it says so."""
         return guess(machine, name, annotation)
 
-    def _of(self, machine: Machine, path: str, name: str) -> Object:
+    def _of(self, machine: Machine, path: str, name: str) -> Module:
         """A module, or a folder of modules."""
         file = self._layout.file(path)
         if file is not None:
             return self.module(machine, file, name.lstrip("."))
         if path not in self._modules:
-            self._modules[path] = Object(MODULE, None, {})
+            self._modules[path] = Module(MODULE, None, {})
         return self._modules[path]
 
     def _file_of(self, importer: str, name: str) -> str | None:

@@ -8,7 +8,18 @@ from ta_lint.dryrun.machine.iteration import unpacked
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import set_attribute, set_item
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import REST, Known, Object, Sequence, Table, Value, options
+from ta_lint.dryrun.values import (
+    REST,
+    Class,
+    Function,
+    Known,
+    Module,
+    Object,
+    Sequence,
+    Table,
+    Value,
+    options,
+)
 
 
 def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> None:
@@ -35,6 +46,8 @@ def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
     elif isinstance(target, ast.Attribute):
         for one in options(evaluate(machine, target.value, frame)):
             if isinstance(one, Object) and not isinstance(one, Sequence | Table):
+                if isinstance(one, Class | Module | Function):
+                    machine.memo.patched(target.attr)
                 machine.state.remove(one.fields, target.attr)
     elif isinstance(target, ast.Subscript):
         holder, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)

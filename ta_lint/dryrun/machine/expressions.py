@@ -16,6 +16,7 @@ from ta_lint.dryrun.machine.iteration import collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import LARGEST, attribute, binary, boolean, item, part_of, truth
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
+from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
     NONE,
     REST,
@@ -40,12 +41,16 @@ def _constant(machine: Machine, node: ast.Constant, frame: Frame) -> Value:
 
 @evaluates(ast.Name)
 def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
-    holder = frame.holder(node.id)
+    holder, memo = frame.holder(node.id), machine.memo
     if holder is not None and node.id in holder.names:
         value = holder.names[node.id]
-        if value.__class__ is not OnDemand:
-            return value
-        return machine.program.demanded(machine, holder.names, node.id)  # type: ignore[no-any-return]
+        if value.__class__ is OnDemand:
+            value = machine.program.demanded(machine, holder.names, node.id)
+        if memo.recordings:
+            memo.read(holder.names, node.id, value, holder.born)
+        return value
+    if memo.recordings:
+        memo.read(frame.module.names, node.id, ABSENT, frame.module.born)
     return machine.program.builtin(node.id)  # type: ignore[no-any-return]
 
 

@@ -80,6 +80,11 @@ class Tensor(Object):
         """Whether it is a leaf that certainly takes a gradient."""
         return self.facts.leaf and self.facts.requires is True
 
+    def alike(self) -> Facts | None:
+        """Its facts, unless it may be a leaf that gets a gradient."""
+        facts = self.facts
+        return None if len(self.fields) > 1 or (facts.leaf and facts.requires is not False) else facts
+
     def merged(self, other: Value) -> Value | None:
         """One tensor for two that may be meant; leaves with a gradient stay apart."""
         if (
