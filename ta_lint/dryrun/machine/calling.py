@@ -207,18 +207,19 @@ def _of_the_program(
     )
     if arguments is not None and (known := machine.memo.recall(function, arguments)) is not None:
         return known
-    running = [frame.function for frame in machine.frames if frame.function is not None]
-    if len(running) > MOST_DEEP:
+    deep, again = 0, set()
+    for one in machine.frames:
+        if one.function is not None:
+            deep += 1
+            if one.function.node is function.node:
+                again.add(id(one))
+    if deep > MOST_DEEP or len(again) > 1:
         machine.memo.spoil()
-        return Unknown("calls are too deep")
-    again = {id(frame) for frame in machine.frames if frame.function and frame.function.node is function.node}
-    if len(again) > 1:
-        machine.memo.spoil()
-        return Unknown(f"{function.name} calls itself")
+        return Unknown("calls are too deep" if deep > MOST_DEEP else f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
-    for one in machine.passes:
-        one.inside.add(id(frame.names))
+    for loop in machine.passes:
+        loop.inside.add(id(frame.names))
     if stub:
         frame.site = machine.place(node)
     if generates:

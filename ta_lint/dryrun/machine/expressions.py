@@ -41,17 +41,21 @@ def _constant(machine: Machine, node: ast.Constant, frame: Frame) -> Value:
 
 @evaluates(ast.Name)
 def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
-    holder, memo = frame.holder(node.id), machine.memo
-    if holder is not None and node.id in holder.names:
-        value = holder.names[node.id]
+    name, memo = node.id, machine.memo
+    if name in frame.names and name not in frame.outside:
+        holder: Frame | None = frame
+    else:
+        holder = frame.holder(name)
+    if holder is not None and name in holder.names:
+        value = holder.names[name]
         if value.__class__ is OnDemand:
-            value = machine.program.demanded(machine, holder.names, node.id)
-        if memo.recordings:
-            memo.read(holder.names, node.id, value, holder.born)
+            value = machine.program.demanded(machine, holder.names, name)
+        if memo.recordings and holder.born < memo.recordings[-1].born:
+            memo.read(holder.names, name, value, holder.born)
         return value
     if memo.recordings:
-        memo.read(frame.module.names, node.id, ABSENT, frame.module.born)
-    return machine.program.builtin(node.id)  # type: ignore[no-any-return]
+        memo.read(frame.module.names, name, ABSENT, frame.module.born)
+    return machine.program.builtin(name)  # type: ignore[no-any-return]
 
 
 @evaluates(ast.JoinedStr)
