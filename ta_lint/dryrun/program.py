@@ -5,7 +5,9 @@ import builtins
 import os
 import re
 import warnings
+from array import array
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from ta_lint.project.layout import Layout
 MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
 _SAID = re.compile(r'"""(?s:.*?)"""|#.*')
+_DEFINES = re.compile(rb"\b(?:def|lambda|class)\b")
 LARGE = 200
 """Files of a package whose files import each other on demand."""
 LARGEST = 1 << 20
@@ -36,7 +39,12 @@ class Program:
         self._modules: dict[str, Module] = {}
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
-        self._lines: dict[str, list[bytes]] = {}
+        """Of the script that runs now, and of what cannot be read."""
+        self._texts: dict[str, bytes] = {}
+        self._starts: dict[str, array[int]] = {}
+        """Where the lines of a text begin."""
+        self._whole: dict[ast.AST, str] = {}
+        """The functions whose bodies are in memory and can be parsed again, each with its file."""
         self._yields: dict[ast.AST, bool] = {}
         self.trains: dict[ast.AST, bool] = {}
         """What `machine.reach` has found."""
@@ -46,12 +54,38 @@ class Program:
         if path not in self._trees:
             try:
                 text = read(path, LARGEST + 1)
-                with warnings.catch_warnings(action="ignore"):  # of the program's own text
-                    self._trees[path] = ast.parse(text) if len(text) <= LARGEST else None
-                self._lines[path] = text.splitlines()
+                self._trees[path] = _parsed(text) if len(text) <= LARGEST else None
+                self._texts[path] = text
+                lines = text.splitlines(keepends=True)
+                self._starts[path] = array("I", accumulate(map(len, lines), initial=0))
             except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
+
+    def lighten(self) -> None:
+        """Forget the bodies of all functions; one that is called is parsed again."""
+        for function in self._whole:
+            function.body = []  # type: ignore[attr-defined]
+        self._whole.clear()
+        self._trees.clear()
+
+    def restore(self, path: str, function: ast.FunctionDef) -> None:
+        """Parse the body of a function again."""
+        text = self._text(path, function)
+        indented = text[:1] in b" \t\f"
+        start = b"\n" * (function.lineno - 1 - indented) + b"if 1:\n" * indented
+        (statement,) = _parsed(start + text).body
+        (again,) = statement.body if isinstance(statement, ast.If) else (statement,)
+        function.body = again.body  # type: ignore[attr-defined]
+        self._whole[function] = path
+
+    def _keep(self, path: str, tree: ast.Module) -> None:
+        """Note the functions of a file whose bodies can be parsed again: those without another function, which would become a new one."""
+        text = self._texts[path]
+        if b"coding" not in text[:200] and _is_utf8(text):
+            for one in _outermost(tree):
+                if len(_DEFINES.findall(self._text(path, one))) == 1:
+                    self._whole[one] = path
 
     def defines(self, path: str, name: str) -> bool:
         """Whether a file has a function of this name, or a method: `Trainer.fit`, or `fit` alone."""
@@ -69,16 +103,20 @@ class Program:
 
     def code(self, path: str, node: ast.AST) -> str:
         """The lines of a function, without what they say to people."""
-        return _SAID.sub("", self._text(path, node).decode("utf-8", "replace"))
+        text = self._text(path, node) if path in self._texts else b""
+        return _SAID.sub("", text.decode("utf-8", "replace").replace("\r", "\n"))
 
     def _text(self, path: str, node: ast.AST) -> bytes:
-        return b"\n".join(self._lines.get(path, [])[node.lineno - 1 : node.end_lineno])  # type: ignore[attr-defined]
+        starts = self._starts[path]
+        return self._texts[path][starts[node.lineno - 1] : starts[node.end_lineno]]  # type: ignore[attr-defined]
 
     def yields(self, path: str, node: ast.AST) -> bool:
         """Whether a function is a generator: whether it has a `yield` of its own."""
         found = self._yields.get(node)
         if found is None:
-            may = path not in self._lines or b"yield" in self._text(path, node)
+            may = path not in self._texts or b"yield" in self._text(path, node)
+            if may and not node.body:  # type: ignore[attr-defined]
+                self.restore(path, node)  # type: ignore[arg-type]
             found = self._yields[node] = may and any(
                 isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node)
             )
@@ -95,6 +133,7 @@ class Program:
             self._frames[path] = frame
             tree = self.tree(path)
             if tree is not None:
+                self._keep(path, tree)
                 with machine.aside():
                     machine.frames.append(frame)
                     run(machine, tree.body, frame)
@@ -182,6 +221,30 @@ class Program:
         for part in rest:
             path = None if path is None or path.endswith(".py") else self._layout.inside(path, part)
         return path
+
+
+def _parsed(text: bytes) -> ast.Module:
+    with warnings.catch_warnings(action="ignore"):  # of the program's own text
+        return ast.parse(text)
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _outermost(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of a file, and the methods of its classes, but no function in another."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        for part in ast.iter_child_nodes(pending.pop()):
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield part
+            elif isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
+                pending.append(part)
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:

@@ -297,6 +297,8 @@ def execute(machine: Machine, frame: Frame, function: Function) -> Value:
     try:
         if isinstance(function.node, ast.Lambda):
             return evaluate(machine, function.node.body, frame)
+        if not function.node.body:
+            machine.program.restore(function.frame.file, function.node)
         flow = run(machine, function.node.body, frame)
         machine.state.meet(frame.mark, flow, frame.exits)
         if flow is Flow.ON:

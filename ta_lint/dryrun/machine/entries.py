@@ -22,6 +22,7 @@ def run_script(machine: Machine, path: str) -> None:
 
 
 def _run(machine: Machine, path: str) -> None:
+    machine.program.lighten()
     module = machine.program.module(machine, path, "__main__")
     machine.end = machine.steps + MOST_IN_ALL
     own = [value for value in module.fields.values() if _is_of(value, path)]
