@@ -27,6 +27,8 @@ _SAID = re.compile(r'"""(?s:.*?)"""|#.*')
 _DEFINES = re.compile(rb"\b(?:def|lambda|class)\b")
 LARGE = 200
 """Files of a package whose files import each other on demand."""
+MOST_LINES = 40_000
+"""Lines of functions whose trees are kept from script to script."""
 LARGEST = 1 << 20
 """Bytes of a file; a larger one is data."""
 
@@ -63,11 +65,13 @@ class Program:
         return self._trees[path]
 
     def lighten(self) -> None:
-        """Forget the bodies of all functions; one that is called is parsed again."""
+        """Forget the bodies of all functions, if they are many; one that is called is parsed again."""
+        self._trees.clear()
+        if sum(one.end_lineno - one.lineno + 1 for one in self._whole) <= MOST_LINES:  # type: ignore[attr-defined]
+            return
         for function in self._whole:
             function.body = []  # type: ignore[attr-defined]
         self._whole.clear()
-        self._trees.clear()
 
     def restore(self, path: str, function: ast.FunctionDef) -> None:
         """Parse the body of a function again."""
@@ -108,7 +112,10 @@ class Program:
 
     def _text(self, path: str, node: ast.AST) -> bytes:
         starts = self._starts[path]
-        return self._texts[path][starts[node.lineno - 1] : starts[node.end_lineno]]  # type: ignore[attr-defined]
+        first, end = (min(one, len(starts) - 1) for one in (node.lineno - 1, node.end_lineno))  # type: ignore[attr-defined]
+        return self._texts[path][
+            starts[first] : starts[end]
+        ]  # an odd encoding may have more lines than the bytes
 
     def yields(self, path: str, node: ast.AST) -> bool:
         """Whether a function is a generator: whether it has a `yield` of its own."""

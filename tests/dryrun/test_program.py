@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ta_lint.dryrun import program
 from ta_lint.dryrun.dryrun import of_project
 from ta_lint.dryrun.machine.entries import run_script
 from ta_lint.dryrun.machine.machine import Machine
@@ -35,6 +36,11 @@ SPELLED = {
     "in another encoding": f"# coding: latin-1\n{STEPS}# é\n".encode("latin-1"),
     "with a mark of UTF-8": b"\xef\xbb\xbf" + STEPS.encode(),
 }
+
+
+@pytest.fixture(autouse=True)
+def keep_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "MOST_LINES", 0)
 
 
 def actions(machine: Machine, since: int) -> list[tuple[str, int, int]]:
@@ -70,3 +76,10 @@ def test_bodies_of_files_that_ran_before_are_not_kept(tmp_path: Path) -> None:
     assert [
         len(one.body) for one in ast.walk(cls) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
     ] == [0, 0, 0]
+
+
+def test_an_encoding_may_give_more_lines_than_the_bytes_have(tmp_path: Path) -> None:
+    source = b"# coding: unicode_escape\nimport torch\ndef f(model):\\n    model.zero_grad()\\n\\n\\ndef g(model):\\n    f(model)\n"
+    (tmp_path / "main.py").write_bytes(source)
+    run_script(machine := of_project(str(tmp_path)), str(tmp_path / "main.py"))
+    assert [one.action for one in machine.events][:1] == ["clear"]
