@@ -90,6 +90,7 @@ class Machine:
     def give_back(self) -> None:
         """The classes of libraries are as before."""
         for cls, name, value in self._borrowed.values():
+            self.memo.patched(name)
             cls.fields.pop(name, None)
             if value is not None:
                 cls.fields[name] = value
