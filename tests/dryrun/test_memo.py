@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ta_lint.dryrun.dryrun import dry_run, of_project
-from ta_lint.dryrun.machine.entries import run_script
+from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import Known, Sequence, Unknown, Value
 
@@ -139,18 +138,3 @@ def test_tensors_with_equal_facts_give_tensors_with_equal_facts(tmp_path: Path) 
     assert found["a"] is not found["b"]
     assert found["a"].facts == found["b"].facts  # type: ignore[attr-defined]
     assert found["a"].facts.roots.isdisjoint(found["c"].facts.roots)  # type: ignore[attr-defined]
-
-
-def test_what_a_script_has_changed_in_a_library_is_as_before_for_the_next(tmp_path: Path) -> None:
-    (tmp_path / "sizes.py").write_text(
-        "import torch\ndef size():\n    return torch.nn.Linear.size\n", "utf-8"
-    )
-    (tmp_path / "first.py").write_text(
-        "import torch\nfrom sizes import size\ntorch.nn.Linear.size = 5\ndef main():\n    return size()\nmain()\n",
-        "utf-8",
-    )
-    (tmp_path / "second.py").write_text("from sizes import size\na = size()\n", "utf-8")
-    machine = of_project(str(tmp_path))
-    for name in ("first", "second"):
-        run_script(machine, str(tmp_path / f"{name}.py"))
-    assert machine.program.module(machine, str(tmp_path / "second.py"), "second").fields["a"] != Known(5)
