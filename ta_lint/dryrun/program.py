@@ -5,8 +5,10 @@ import builtins
 import os
 import re
 import warnings
+from array import array
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,17 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.stubs.guess import guess, may_act, optimizer_called
 from ta_lint.dryrun.stubs.torch import gradients
-from ta_lint.dryrun.values import Class, Known, Object, OnDemand, Unknown, Value
+from ta_lint.dryrun.values import Class, Known, Module, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
 _SAID = re.compile(r'"""(?s:.*?)"""|#.*')
+_DEFINES = re.compile(rb"\b(?:def|lambda|class)\b")
 LARGE = 200
 """Files of a package whose files import each other on demand."""
+MOST_LINES = 40_000
+"""Lines of functions whose trees are kept from script to script."""
 LARGEST = 1 << 20
 """Bytes of a file; a larger one is data."""
 
@@ -40,10 +45,17 @@ class Program:
         """
         self._layout = layout
         self._reads = reads or _from_disk
-        self._modules: dict[str, Object] = {}
+        self._shares = reads is not None
+        """Whether other programs have its trees as well."""
+        self._modules: dict[str, Module] = {}
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
-        self._lines: dict[str, list[bytes]] = {}
+        """Of the script that runs now, and of what cannot be read."""
+        self._texts: dict[str, bytes] = {}
+        self._starts: dict[str, array[int]] = {}
+        """Where the lines of a text begin."""
+        self._whole: dict[ast.AST, str] = {}
+        """The functions whose bodies are in memory and can be parsed again, each with its file."""
         self._yields: dict[ast.AST, bool] = {}
         self.trains: dict[ast.AST, bool] = {}
         """What `machine.reach` has found."""
@@ -53,11 +65,42 @@ class Program:
         if path not in self._trees:
             try:
                 text = self._reads(path)
-                self._trees[path] = _parsed(text) if len(text) <= LARGEST else None
-                self._lines[path] = text.splitlines()
-            except Unreadable:
+                self._trees[path] = (
+                    (_shared if self._shares else _parsed)(text) if len(text) <= LARGEST else None
+                )
+                self._texts[path] = text
+                lines = text.splitlines(keepends=True)
+                self._starts[path] = array("I", accumulate(map(len, lines), initial=0))
+            except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]
+
+    def lighten(self) -> None:
+        """Forget the bodies of all functions, if they are many; one that is called is parsed again."""
+        self._trees.clear()
+        if sum(one.end_lineno - one.lineno + 1 for one in self._whole) <= MOST_LINES:  # type: ignore[attr-defined]
+            return
+        for function in self._whole:
+            function.body = []  # type: ignore[attr-defined]
+        self._whole.clear()
+
+    def restore(self, path: str, function: ast.FunctionDef) -> None:
+        """Parse the body of a function again."""
+        text = self._text(path, function)
+        indented = text[:1] in b" \t\f"
+        start = b"\n" * (function.lineno - 1 - indented) + b"if 1:\n" * indented
+        (statement,) = _parsed(start + text).body
+        (again,) = statement.body if isinstance(statement, ast.If) else (statement,)
+        function.body = again.body  # type: ignore[attr-defined]
+        self._whole[function] = path
+
+    def _keep(self, path: str, tree: ast.Module) -> None:
+        """Note the functions of a file whose bodies can be parsed again: those without another function, which would become a new one."""
+        text = self._texts[path]
+        if not self._shares and b"coding" not in text[:200] and _is_utf8(text):
+            for one in _outermost(tree):
+                if len(_DEFINES.findall(self._text(path, one))) == 1:
+                    self._whole[one] = path
 
     def defines(self, path: str, name: str) -> bool:
         """Whether a file has a function of this name, or a method: `Trainer.fit`, or `fit` alone."""
@@ -75,32 +118,40 @@ class Program:
 
     def code(self, path: str, node: ast.AST) -> str:
         """The lines of a function, without what they say to people."""
-        return _SAID.sub("", self._text(path, node).decode("utf-8", "replace"))
+        text = self._text(path, node) if path in self._texts else b""
+        return _SAID.sub("", text.decode("utf-8", "replace").replace("\r", "\n"))
 
     def _text(self, path: str, node: ast.AST) -> bytes:
-        return b"\n".join(self._lines.get(path, [])[node.lineno - 1 : node.end_lineno])  # type: ignore[attr-defined]
+        starts = self._starts[path]
+        first, end = (min(one, len(starts) - 1) for one in (node.lineno - 1, node.end_lineno))  # type: ignore[attr-defined]
+        return self._texts[path][
+            starts[first] : starts[end]
+        ]  # an odd encoding may have more lines than the bytes
 
     def yields(self, path: str, node: ast.AST) -> bool:
         """Whether a function is a generator: whether it has a `yield` of its own."""
         found = self._yields.get(node)
         if found is None:
-            may = path not in self._lines or b"yield" in self._text(path, node)
+            may = path not in self._texts or b"yield" in self._text(path, node)
+            if may and not node.body:  # type: ignore[attr-defined]
+                self.restore(path, node)  # type: ignore[arg-type]
             found = self._yields[node] = may and any(
                 isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(node)
             )
         return found
 
-    def module(self, machine: Machine, path: str, name: str) -> Object:
+    def module(self, machine: Machine, path: str, name: str) -> Module:
         """A module of the project, whose top level has run."""
         found = self._modules.get(path)
         if found is None:
             frame = Frame(path)
             frame.names["__name__"] = Known(name)
             frame.names["__file__"] = Known(path)
-            found = self._modules[path] = Object(MODULE, None, frame.names)
+            found = self._modules[path] = Module(MODULE, None, frame.names)
             self._frames[path] = frame
             tree = self.tree(path)
             if tree is not None:
+                self._keep(path, tree)
                 with machine.aside():
                     machine.frames.append(frame)
                     run(machine, tree.body, frame)
@@ -123,11 +174,11 @@ class Program:
         """
         path = self._file_of(importer, module)
         if path is None:
-            return (
-                library.find(f"{module}.{name}")
-                if not module.startswith(".")
-                else Unknown(f"{module}.{name} is not in the project")
-            )
+            if module.startswith("."):
+                return Unknown(f"{module}.{name} is not in the project")
+            known = library.find(f"{module}.{name}")
+            machine.memo.outside(known)
+            return known
         if machine.checking or len(self._layout.package(path)) >= LARGE:
             return OnDemand(path, module, name)
         return self._member(machine, path, module, name)
@@ -143,7 +194,9 @@ class Program:
     def _member(self, machine: Machine, path: str, module: str, name: str) -> Value:
         found = self._of(machine, path, module)
         if name in found.fields:
-            return self.demanded(machine, found.fields, name)
+            value = self.demanded(machine, found.fields, name)
+            machine.memo.read(found.fields, name, value)
+            return value
         inside = self._layout.inside(path, name) if not path.endswith(".py") else None
         return (
             Unknown(f"{module}.{name} is not in the project")
@@ -155,6 +208,7 @@ class Program:
         """What `from module import *` binds."""
         path = self._file_of(importer, module)
         if path is not None and not machine.checking:
+            machine.memo.spoil()
             names = self._of(machine, path, module).fields
             yield from [(name, value) for name, value in names.items() if not name.startswith("_")]
 
@@ -185,13 +239,13 @@ class Program:
         """An optimizer of which nobody knows what it holds, if the name says that something is one."""
         return optimizer_called(machine, name)
 
-    def _of(self, machine: Machine, path: str, name: str) -> Object:
+    def _of(self, machine: Machine, path: str, name: str) -> Module:
         """A module, or a folder of modules."""
         file = self._layout.file(path)
         if file is not None:
             return self.module(machine, file, name.lstrip("."))
         if path not in self._modules:
-            self._modules[path] = Object(MODULE, None, {})
+            self._modules[path] = Module(MODULE, None, {})
         return self._modules[path]
 
     def _file_of(self, importer: str, name: str) -> str | None:
@@ -208,14 +262,34 @@ def _from_disk(path: str) -> bytes:
     return read(path, LARGEST + 1)
 
 
+def _parsed(text: bytes) -> ast.Module:
+    with warnings.catch_warnings(action="ignore"):  # of the program's own text
+        return ast.parse(text)
+
+
 @lru_cache(64)
-def _parsed(text: bytes) -> ast.Module | None:
-    """Python's tree of a text, None if it is no Python. Programs of one project have many files in common."""
+def _shared(text: bytes) -> ast.Module:
+    """The same, for the programs of one project, which have many files in common."""
+    return _parsed(text)
+
+
+def _is_utf8(text: bytes) -> bool:
     try:
-        with warnings.catch_warnings(action="ignore"):  # of the program's own text
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _outermost(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of a file, and the methods of its classes, but no function in another."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        for part in ast.iter_child_nodes(pending.pop()):
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield part
+            elif isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
+                pending.append(part)
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:

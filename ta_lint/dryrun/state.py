@@ -78,17 +78,25 @@ class State:
 
     def take(self, ends: list[Changes]) -> None:
         """Go on from several states, each reached from this one by its changes: what differs in them is joined."""
-        if not ends:
+        if not any(ends):
             return
-        touched = {at: (store, key) for changes in ends for at, (store, key, _, _) in changes.items()}
-        for at, (store, key) in touched.items():
+        if len(ends) == 1:
+            for store, key, _, value in ends[0].values():
+                self._put(store, key, value)
+            return
+        touched: Changes = {}
+        for changes in ends:
+            touched |= changes
+        for at, (store, key, _, _) in touched.items():
             here = store.get(key, ABSENT)
-            values = [changes[at][3] if at in changes else here for changes in ends]
-            value = _both(values)
-            if value is ABSENT:
-                self.remove(store, key)
-            elif value is not here:
-                self.write(store, key, value)
+            self._put(store, key, _both([changes[at][3] if at in changes else here for changes in ends]))
+
+    def _put(self, store: dict[Any, Any], key: Any, value: Any) -> None:
+        """Write a value, or that there is none, if it is another than now."""
+        if value is ABSENT:
+            self.remove(store, key)
+        elif value is not store.get(key, ABSENT):
+            self.write(store, key, value)
 
     def meet(self, mark: int, flow: Flow, ends: list[Changes]) -> None:
         """Go on from this state, unless no path leads to it, and from those that were left since `mark`, as by an early `return`."""
@@ -103,11 +111,7 @@ class State:
         every = [own, *ends] if here else ends
         touched = {at: one[:3] for changes in (own, *ends) for at, one in changes.items()}
         for at, (store, key, old) in touched.items():
-            value = _both([changes[at][3] if at in changes else old for changes in every])
-            if value is ABSENT:
-                self.remove(store, key)
-            elif value is not store.get(key, ABSENT):
-                self.write(store, key, value)
+            self._put(store, key, _both([changes[at][3] if at in changes else old for changes in every]))
 
 
 def _one_of(values: list[Any]) -> Any:
@@ -120,12 +124,12 @@ def _one_of(values: list[Any]) -> Any:
 
 def _both(values: list[Any]) -> Any:
     """What a store holds where it holds one of these. A name that is bound in some of them counts as bound."""
-    there = [value for value in values if value is not ABSENT]
-    if not there:
-        return ABSENT
-    result = there[0]
-    for value in there[1:]:
-        if value is result:
+    result = ABSENT
+    for value in values:
+        if value is result or value is ABSENT:
+            continue
+        if result is ABSENT:
+            result = value
             continue
         if isinstance(result, Value) and isinstance(value, Value):
             result = join(result, value)

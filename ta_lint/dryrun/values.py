@@ -150,8 +150,18 @@ class Object(Value):
         self.made = made
         self.fields: dict[Any, Any] = {} if fields is None else fields
 
+    def alike(self) -> Any:
+        """What makes it the same as another in all but its identity; None if that matters."""
+        return None
+
     def __repr__(self) -> str:
         return f"<{self.cls.name}>"
+
+
+class Module(Object):
+    """A module of the program. `fields` are the names at its top."""
+
+    __slots__ = ()
 
 
 class Class(Object):

@@ -8,7 +8,20 @@ from ta_lint.dryrun.machine.iteration import unpacked
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import set_attribute, set_item
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import NONE, REST, Known, Object, Sequence, Table, Unknown, Value, options
+from ta_lint.dryrun.values import (
+    NONE,
+    REST,
+    Class,
+    Function,
+    Known,
+    Module,
+    Object,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+    options,
+)
 
 
 def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> None:
@@ -51,6 +64,8 @@ def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
             if target.attr == "grad":
                 set_attribute(machine, one, "grad", NONE, target)
             elif isinstance(one, Object) and not isinstance(one, Sequence | Table):
+                if isinstance(one, Class | Module | Function):
+                    machine.memo.patched(target.attr)
                 machine.state.remove(one.fields, target.attr)
     elif isinstance(target, ast.Subscript):
         holder, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)

@@ -7,6 +7,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.call import Call, Misfit
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.machine.memo import Arguments
 from ta_lint.dryrun.machine.raising import finish
 from ta_lint.dryrun.machine.tables import evaluate, run
 from ta_lint.dryrun.values import (
@@ -80,6 +81,7 @@ def call(
             ]
         )
     if isinstance(function, Object):
+        machine.memo.named("__call__")
         method = function.cls.find("__call__")
         if method is not None:
             return call(machine, method, [function, *args], kwargs, node, loose=loose)
@@ -137,6 +139,8 @@ def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST)
 def perhaps(machine: Machine, function: Value, node: ast.AST) -> None:
     """A function that code out of sight gets runs perhaps, with arguments that nobody knows."""
 
+    machine.memo.spoil()
+
     def arm() -> Flow:
         call(machine, function, [], {}, node, loose=True)
         return Flow.ON
@@ -155,6 +159,9 @@ def make(
 ) -> Value:
     """An instance of a class."""
     start = cls.find("__init__")
+    if cls.node is not None:
+        machine.memo.named("__init__")
+        machine.memo.named("__new__")
     if (
         machine.outline
         and cls.node is not None
@@ -195,19 +202,31 @@ def _of_the_program(
     if machine.outline and function.node in machine.called and not function.frame.file.endswith(STUB):
         return Unknown(f"{function.name} has run before")
     machine.called.add(function.node)
-    running = [frame.function for frame in machine.frames if frame.function is not None]
-    if len(running) > MOST_DEEP:
-        return Unknown("calls are too deep")
-    again = {id(frame) for frame in machine.frames if frame.function and frame.function.node is function.node}
-    if len(again) > 1:
-        return Unknown(f"{function.name} calls itself")
+    stub = function.frame.file.endswith(STUB)
+    generates = machine.program.yields(function.frame.file, function.node)
+    arguments = (
+        None
+        if stub or generates or function.within or function.after is not None
+        else machine.memo.arguments(function, args, kwargs, loose=loose)
+    )
+    if arguments is not None and (known := machine.memo.recall(function, arguments)) is not None:
+        return known
+    deep, again = 0, set()
+    for one in machine.frames:
+        if one.function is not None:
+            deep += 1
+            if one.function.node is function.node:
+                again.add(id(one))
+    if deep > MOST_DEEP or len(again) > 1:
+        machine.memo.spoil()
+        return Unknown("calls are too deep" if deep > MOST_DEEP else f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
-    for one in machine.passes:
-        one.inside.add(id(frame.names))
-    if frame.file.endswith(STUB):
+    for loop in machine.passes:
+        loop.inside.add(id(frame.names))
+    if stub:
         frame.site = machine.place(node)
-    if machine.program.yields(frame.file, function.node):
+    if generates:
         return Stream(
             library.STREAM,
             lambda consumer: _generate(machine, frame, function, consumer),
@@ -215,8 +234,21 @@ def _of_the_program(
             machine.place(node),
             settles=False,
         )
+    if arguments is not None:
+        return _remembered(machine, frame, function, arguments)
     made = Call(machine, node, args, kwargs, loose, function.name)
     return _within(made, frame, function) if function.within else _whole(made, frame, function)
+
+
+def _remembered(machine: Machine, frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """What a function gives, for calls with the same arguments as well."""
+    recording = machine.memo.begin(function, arguments, frame)
+    result: Value | None = None
+    try:
+        result = execute(machine, frame, function)
+    finally:
+        machine.memo.end(recording, result)
+    return result
 
 
 def _whole(made: Call, frame: Frame, function: Function) -> Value:
@@ -269,6 +301,8 @@ def execute(machine: Machine, frame: Frame, function: Function) -> Value:
     try:
         if isinstance(function.node, ast.Lambda):
             return evaluate(machine, function.node.body, frame)
+        if not function.node.body:
+            machine.program.restore(function.frame.file, function.node)
         flow = run(machine, function.node.body, frame)
         machine.state.meet(frame.mark, flow, frame.exits)
         if flow is Flow.ON:

@@ -21,11 +21,16 @@ MOST_PARTS = 200
 def decide(machine: Machine, test: ast.expr, frame: Frame) -> bool | None:
     """Whether a condition holds, by its value, or because the same was asked before on this path."""
     verdict = truth(machine, evaluate(machine, test, frame), test)
-    if verdict is None and machine.assumed:
+    if verdict is None and (machine.assumed or machine.memo.recordings):
         inner, negated = _without_not(test)
-        key = _key(machine, inner, frame)
-        if key in machine.assumed:
-            return machine.assumed[key] is not negated
+        plain = _plain(inner)
+        if plain is not None:
+            if machine.memo.recordings:
+                machine.memo.asked(plain[0])
+            key = _key(machine, inner, frame) if machine.assumed else None
+            if key in machine.assumed:
+                machine.memo.consulted(key)
+                return machine.assumed[key] is not negated
     return verdict
 
 

@@ -22,6 +22,7 @@ def run_script(machine: Machine, path: str, users: Iterable[str] = ()) -> None:
 
 
 def _run(machine: Machine, path: str, users: Iterable[str]) -> None:
+    machine.program.lighten()
     module = machine.program.module(machine, path, "__main__")
     for user in users:
         machine.program.module(machine, user, "__main__")

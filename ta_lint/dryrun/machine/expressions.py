@@ -16,6 +16,7 @@ from ta_lint.dryrun.machine.iteration import collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import LARGEST, attribute, binary, boolean, item, part_of, truth
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
+from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
     NONE,
     REST,
@@ -41,13 +42,21 @@ def _constant(machine: Machine, node: ast.Constant, frame: Frame) -> Value:
 
 @evaluates(ast.Name)
 def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
-    holder = frame.holder(node.id)
-    if holder is not None and node.id in holder.names:
-        value = holder.names[node.id]
-        if value.__class__ is not OnDemand:
-            return value
-        return machine.program.demanded(machine, holder.names, node.id)  # type: ignore[no-any-return]
-    return machine.program.unbound(machine, node.id, frame.module)  # type: ignore[no-any-return]
+    name, memo = node.id, machine.memo
+    if name in frame.names and name not in frame.outside:
+        holder: Frame | None = frame
+    else:
+        holder = frame.holder(name)
+    if holder is not None and name in holder.names:
+        value = holder.names[name]
+        if value.__class__ is OnDemand:
+            value = machine.program.demanded(machine, holder.names, name)
+        if memo.recordings and holder.born < memo.recordings[-1].born:
+            memo.read(holder.names, name, value, holder.born)
+        return value
+    if memo.recordings:
+        memo.read(frame.module.names, name, ABSENT, frame.module.born)
+    return machine.program.unbound(machine, name, frame.module)  # type: ignore[no-any-return]
 
 
 @evaluates(ast.JoinedStr)

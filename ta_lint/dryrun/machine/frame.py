@@ -1,15 +1,20 @@
 """Where names are bound: the frame of a module, a class body or a function call."""
 
 from dataclasses import dataclass, field
+from itertools import count
 
 from ta_lint.dryrun.state import Changes
 from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
+
+moments = count()
+"""Numbers frames and recordings in the order in which they begin."""
 
 
 class Frame:
     """The names of a module, a class body or one call of a function, and what that call has left so far."""
 
     __slots__ = (
+        "born",
         "consumer",
         "exits",
         "file",
@@ -32,6 +37,8 @@ class Frame:
         function: Function | None = None,
         owner: Class | None = None,
     ) -> None:
+        self.born = next(moments)
+        """When it began, as counted by `moments`."""
         self.file = file
         self.outer = outer
         self.module: Frame = self if outer is None else outer.module

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
+from ta_lint.dryrun.machine.memo import Memo
 from ta_lint.dryrun.state import Changes, State
 from ta_lint.dryrun.values import Class, Place, Unknown, Value, join
 from ta_lint.events.event import Event
@@ -88,6 +89,8 @@ class Machine:
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
+        self.memo = Memo(self)
+        """What calls have given before."""
         self._borrowed: dict[tuple[int, str], tuple[Class, str, Value | None]] = {}
 
     def borrow(self, cls: Class, name: str) -> None:
@@ -97,6 +100,7 @@ class Machine:
     def give_back(self) -> None:
         """The classes of libraries are as before."""
         for cls, name, value in self._borrowed.values():
+            self.memo.patched(name)
             cls.fields.pop(name, None)
             if value is not None:
                 cls.fields[name] = value
@@ -134,6 +138,7 @@ class Machine:
 
     def start(self) -> None:
         """An entry begins: with steps of its own, and nothing around it."""
+        self.memo.settle()
         self.limit = min(self.steps + MOST_STEPS, self.end)
         self.doubt, self.layers = 0, 0
         self.passes, self.catches, self.assumed = [], [], {}
@@ -143,6 +148,7 @@ class Machine:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it."""
+        self.memo.spoil()
         depth, steps = len(self.frames), self.steps
         now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
         self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + MOST_STEPS, State()
@@ -218,13 +224,18 @@ class Machine:
         Raises:
             Raised: always.
         """
+        self.arrive(value)
+        raise Raised(value)
+
+    def arrive(self, value: Value) -> None:
+        """An exception of some path arrives at who catches it."""
+        self.memo.threw(value)
         if self.catches:
             catch = self.catches[-1]
             if len(catch.thrown) < MOST_THROWN:
                 catch.thrown.append((self.state.changes(catch.mark), value))
             else:
                 self.state.gather(catch.further, catch.mark)
-        raise Raised(value)
 
     def apart(self, run: Callable[[], None]) -> None:
         """Run what happens on a path that does not come back here."""

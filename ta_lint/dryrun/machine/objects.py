@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, native
 from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
     COUNT,
     DATA,
@@ -24,6 +25,7 @@ from ta_lint.dryrun.values import (
     External,
     Function,
     Known,
+    Module,
     Native,
     Object,
     OnDemand,
@@ -71,15 +73,12 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if isinstance(value, Choice):
         return joined([attribute(machine, one, name, node) for one in _there(value)])
     if isinstance(value, External | Native):
-        return library.find(f"{value.name}.{name}")
+        known = library.find(f"{value.name}.{name}")
+        _noted(machine, known)
+        return known
+    machine.memo.named(name)
     if isinstance(value, Class):
-        found = value.find(name)
-        if found is not None:
-            return _of_class(value, found)
-        getter = value.find("__class_getattr__")
-        return (
-            _missing(value, name) if getter is None else call(machine, getter, [value, Known(name)], {}, node)
-        )
+        return _class_attribute(machine, value, name, node)
     if not isinstance(value, Object):
         unseen = isinstance(value, Unknown) and value.type is None
         kind = library.UNSEEN if unseen else library.class_of(value)
@@ -89,10 +88,12 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
     if has_fields and name in value.fields:
-        there = value.fields[name]
-        return machine.program.demanded(machine, value.fields, name) if isinstance(there, OnDemand) else there  # type: ignore[no-any-return]
+        return _field(machine, value, name)
+    if isinstance(value, Module | Function):
+        machine.memo.read(value.fields, name, ABSENT)
     found = value.cls.find(name)
     if found is not None:
+        _noted(machine, found)
         return _of_instance(machine, value, found, node)
     getter = value.cls.find("__getattr__")
     if getter is not None:
@@ -101,6 +102,33 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if found is not None:
         return Bound(value, found)
     return _missing(value.cls, name, value)
+
+
+def _class_attribute(machine: Machine, cls: Class, name: str, node: ast.AST) -> Value:
+    found = cls.find(name)
+    if found is not None:
+        _noted(machine, found)
+        return _of_class(cls, found)
+    getter = cls.find("__class_getattr__")
+    return _missing(cls, name) if getter is None else call(machine, getter, [cls, Known(name)], {}, node)
+
+
+def _field(machine: Machine, value: Object, name: str) -> Value:
+    found = value.fields[name]
+    if isinstance(found, OnDemand):
+        found = machine.program.demanded(machine, value.fields, name)
+    if isinstance(value, Module | Function):
+        machine.memo.read(value.fields, name, found)
+    return found  # type: ignore[no-any-return]
+
+
+_WRAPPERS = (library.PROPERTY, library.STATICMETHOD, library.CLASSMETHOD)
+
+
+def _noted(machine: Machine, found: Value) -> None:
+    """A class gives this value to a function that may be remembered."""
+    if machine.memo.recordings and not (isinstance(found, Object) and found.cls in _WRAPPERS):
+        machine.memo.outside(found)
 
 
 def _there(choice: Choice) -> tuple[Value, ...]:
@@ -164,6 +192,10 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     for target in targets:
         if isinstance(target, Class) and target.made is None:
             machine.borrow(target, name)
+        if isinstance(target, Class | Module):
+            machine.memo.patched(name)
+        elif isinstance(target, Function):
+            machine.memo.spoil()
         setter = None if isinstance(target, Class) else target.cls.find("__setattr__")
         found = target.cls.find(name)
         if isinstance(setter, Native):

@@ -59,6 +59,7 @@ def _assert(machine: Machine, node: ast.Assert, frame: Frame) -> Flow:
 
 @executes(ast.Global, ast.Nonlocal)
 def _outside(machine: Machine, node: ast.Global | ast.Nonlocal, frame: Frame) -> Flow:
+    machine.memo.spoil()
     for name in node.names:
         if isinstance(node, ast.Global):
             frame.outside[name] = frame.module

@@ -177,6 +177,8 @@ def _setattr(made: Call) -> Value:
 @stub("builtins.hasattr")
 def _hasattr(made: Call) -> Value:
     name = made.constant(1, "name")
+    if isinstance(name, str):
+        made.machine.memo.named(name)
     return boolean(has_attribute(made.argument(0, "obj"), name) if isinstance(name, str) else None)
 
 

@@ -11,6 +11,7 @@ SIGNATURE = Class("inspect.Signature", (OBJECT,))
 
 @stub("inspect.currentframe", "sys._getframe")
 def _current(made: Call) -> Value:
+    made.machine.memo.spoil()
     return Object(FRAME, made.place, {"of": made.machine.frames[-1]})
 
 

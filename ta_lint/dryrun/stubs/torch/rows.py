@@ -66,8 +66,8 @@ class Row:
         return as_indices(made, result) if sign == "#" else result
 
     def _tensor(self, made: Call) -> Tensor:
-        result = computed(made.machine, made.values(), made.place)
         shape, dtype = (None, None) if in_outline(made.machine) else (self.shape(made), self.dtype(made))
+        result = computed(made.machine, made.values(), made.place, shape=shape, dtype=dtype)
         if self.graph is CUTS:
             means = {"bool": "booleans", "int64": "indices"}.get(dtype or "", "")
             return cut(
@@ -78,13 +78,13 @@ class Row:
                 dtype=dtype,
                 scale=(means, None) if means else None,
             )
-        facts = replace(result.facts, shape=shape, dtype=dtype)
+        facts = result.facts
         if self.graph is FLAT and facts.roots:
             flat = Cut("a gradient of zero", made.place, facts.roots)
             facts = replace(facts, cuts=(*facts.cuts, flat)[:MOST_CUTS])
         if self.means:
             facts = replace(facts, scale=(self.means, made.constant(1, "dim")))
-        return Tensor(facts, made.place)
+        return result if facts is result.facts else Tensor(facts, made.place)
 
 
 PARTS = new_class("torch.return_types")

@@ -80,6 +80,11 @@ class Tensor(Object):
         """Whether it is a leaf that certainly takes a gradient."""
         return self.facts.leaf and self.facts.requires is True
 
+    def alike(self) -> Facts | None:
+        """Its facts, unless it may be a leaf that gets a gradient."""
+        facts = self.facts
+        return None if len(self.fields) > 1 or (facts.leaf and facts.requires is not False) else facts
+
     def merged(self, other: Value) -> Value | None:
         """One tensor for two that may be meant; leaves with a gradient stay apart."""
         if (
@@ -167,22 +172,26 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     """A tensor that is computed from these values, so that autograd leads to what it led to from them."""
     values = list(inputs)
     found = list(tensors_in(values))
+    every = [one.facts for one in found]
     roots, perhaps = reach_of(values)
-    why = _few(*(one.facts.open for one in found), *map(_why_unknown, values))
-    cuts = tuple(dict.fromkeys(cut for one in found for cut in one.facts.cuts))[:MOST_CUTS]
-    again = _few(*(one.facts.again for one in found))
+    why = _few(*(one.open for one in every), *map(_why_unknown, values))
+    cuts = _few(*(one.cuts for one in every))
+    again = _few(*(one.again for one in every))
     recording = machine.modes["recording"]
     if recording is not True:
         if roots:
             cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]
         roots, perhaps = NOTHING, NOTHING if recording is False else roots | perhaps
         why, again = ((), ()) if recording is False else (why, again)
-    sources = {id(one.facts.source): one.facts.source for one in found if one.facts.source is not None}
+    sources = {id(one.source): one.source for one in every if one.source is not None}
     source = next(iter(sources.values())) if len(sources) == 1 else None
     requires = True if roots else None if why or perhaps else False
     leaf = not roots and not perhaps and not why
-    facts = Facts(roots, perhaps, why, cuts, requires, leaf, source=source, again=again)
-    return Tensor(replace(facts, **known), place)
+    facts: dict[str, Any] = {
+        "roots": roots, "perhaps": perhaps, "open": why, "cuts": cuts, "requires": requires, "leaf": leaf,
+        "source": source, "again": again,
+    }  # fmt: skip
+    return Tensor(Facts(**(facts | known)), place)
 
 
 def in_outline(machine: Machine) -> bool:
@@ -191,6 +200,9 @@ def in_outline(machine: Machine) -> bool:
 
 
 def _few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
+    reasons = tuple(filter(None, reasons))
+    if len(reasons) < 2:
+        return reasons[0][:MOST_CUTS] if reasons else ()
     return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
 
 
@@ -211,10 +223,16 @@ def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
     facts = tensor.facts
     roots = roots_of(tensor)
     cuts = (*facts.cuts, Cut(how, place, roots))[:MOST_CUTS] if roots else facts.cuts
-    without = replace(
-        facts, roots=NOTHING, perhaps=NOTHING, open=(), cuts=cuts, requires=False, leaf=True, again=()
-    )
-    return Tensor(replace(without, **known), place)
+    lost = {
+        "roots": NOTHING,
+        "perhaps": NOTHING,
+        "open": (),
+        "cuts": cuts,
+        "requires": False,
+        "leaf": True,
+        "again": (),
+    }
+    return Tensor(replace(facts, **(lost | known)), place)  # type: ignore[arg-type]
 
 
 def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
