@@ -335,7 +335,7 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
                 why = why or ("it depends" if claim != most else "")
                 if why:
                     unknown[one.key] = why
-                    if action == "backward" and not any(claim <= all_ for all_ in truth[one.key]):
+                    if action == "backward" and not any(claim <= all_ for all_ in truth.get(one.key, ())):
                         certain[one.key].add(claim)  # it reaches at least these
                 else:
                     claims[one.key].add(claim)

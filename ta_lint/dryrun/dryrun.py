@@ -45,6 +45,7 @@ from ta_lint.dryrun.stubs.torch import (  # noqa: F401
     modes,
     modules,
     operations,
+    parametrizations,
     samplers,
     training,
 )

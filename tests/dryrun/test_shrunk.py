@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from generating.runs import Runner, runner
 
-HEAD = "import contextlib\nimport functools\nimport os\nimport random\nimport sys\nfrom collections import OrderedDict\nimport torch\nfrom torch import nn\nx, y = torch.randn(2, 4), torch.randn(2, 4)\n"
+HEAD = "import contextlib\nimport copy\nimport functools\nimport os\nimport random\nimport sys\nfrom collections import OrderedDict\nimport torch\nfrom torch import nn\nx, y = torch.randn(2, 4), torch.randn(2, 4)\n"
 PROGRAMS = {
     "parameters are frozen by their attribute": """
 model = nn.Linear(4, 4)
@@ -84,6 +84,36 @@ for epoch in range(2):
 model = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 model(x).sum().backward()
+optimizer.step()
+""",
+    "a computed weight is frozen and copied": """
+model = nn.Sequential(nn.utils.spectral_norm(nn.Linear(4, 4)), nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)))
+again = copy.deepcopy(model)
+for p in model.parameters():
+    p.requires_grad_(False)
+lengths = [p for p in model.parameters() if p.ndim == 1]
+loss = model(x).sum() + again(x).sum() + (x @ again[1].weight).sum()
+loss.backward()
+""",
+    "a weight has two parametrizations and then none": """
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+    def forward(self, weight):
+        return weight * self.scale
+class Cut(nn.Module):
+    def forward(self, weight):
+        return weight.detach()
+model = nn.Linear(4, 4)
+nn.utils.parametrize.register_parametrization(model, 'weight', Scaled())
+loss = model(x).sum()
+loss.backward()
+nn.utils.parametrize.register_parametrization(model, 'weight', Cut())
+loss = model(x).sum()
+loss.backward()
+nn.utils.parametrize.remove_parametrizations(model, 'weight')
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 optimizer.step()
 """,
     "layers of another size than they are written": """
@@ -203,7 +233,6 @@ for _ in range(3):
     again += again
 """,
     "a model and its copy that nobody calls": """
-import copy
 model = nn.Sequential(OrderedDict([('first', nn.Linear(4, 4)), ('second', nn.Linear(4, 4))]))
 again = copy.deepcopy(model)
 loss = nn.Linear(4, 4)(x).sum() + sum(p.sum() for p in again.parameters())

@@ -87,6 +87,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     has_fields = not isinstance(value, Sequence | Table)
     if has_fields and name in value.fields:
         there = value.fields[name]
+        if isinstance(there, Object) and there.cls is library.COMPUTED:
+            return call(machine, there.fields["get"], [value], {}, node)
         return machine.program.demanded(machine, value.fields, name) if isinstance(there, OnDemand) else there  # type: ignore[no-any-return]
     found = value.cls.find(name)
     if found is not None:

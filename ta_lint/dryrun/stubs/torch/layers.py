@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.library import COMPUTED, family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Sequence, Unknown, Value
+from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Object, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
@@ -284,6 +285,21 @@ def _plain(value: Value) -> Any:
     return value.value if isinstance(value, Known) else ...
 
 
+def _used(made: Call, own: Object) -> list[Value]:
+    """The parameters that a layer computes with, and what it computes from others."""
+    computed_ = [
+        attribute(made.machine, own, name, made.node)
+        for name, value in own.fields.items()
+        if isinstance(value, Object) and value.cls is COMPUTED
+    ]
+    given = [
+        value
+        for name, value in own.fields.items()
+        if isinstance(value, Tensor | Choice) and not (computed_ and name.startswith("parametrizations."))
+    ]
+    return [*computed_, *given]
+
+
 _BASES = {
     "batchnorm._BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm",
     "conv._ConvNd": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
@@ -319,7 +335,7 @@ def _define(name: str, layer: Layer) -> Class:
 
     def forward(made: Call) -> Value:
         own = made.own()
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
+        parameters = _used(made, own)
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
         sizes = own.fields.get("sizes")
@@ -362,8 +378,7 @@ def _any_layer(name: str) -> Value | None:
 
     def forward(made: Call) -> Value:
         own = made.own()
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
-        return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
+        return computed(made.machine, [*_used(made, own), *made.args[1:], *made.kwargs.values()], made.place)
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)

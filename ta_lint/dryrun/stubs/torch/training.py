@@ -19,7 +19,7 @@ from ta_lint.dryrun.machine.library import (
     stub,
 )
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, computed, kept_nothing_of
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, kept_nothing_of
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
@@ -244,41 +244,6 @@ def _clip(made: Call) -> Value:
 )
 def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
-
-
-_PARTS = {
-    "torch.nn.utils.weight_norm": "weight_g weight_v", "torch.nn.utils.spectral_norm": "weight_orig",
-    "torch.nn.utils.parametrizations.weight_norm": "parametrizations.weight.original0 parametrizations.weight.original1",
-    "torch.nn.utils.parametrizations.spectral_norm": "parametrizations.weight.original",
-    "torch.nn.utils.parametrizations.orthogonal": "parametrizations.weight.original",
-    "torch.nn.utils.parametrize.register_parametrization": "parametrizations.weight.original",
-}  # fmt: skip
-"""The functions that compute the weight of a layer from other parameters, and the names of these."""
-
-
-@stub(*_PARTS)
-def _parametrised(made: Call) -> Value:
-    """The weight is no parameter any more, and autograd leads from it to those that it is computed from."""
-    name = made.constant(1, "tensor_name" if made.name == "register_parametrization" else "name", "weight")
-    for module in options(made.argument(0, "module")):
-        weight = module.fields.get(name) if isinstance(module, Object) and isinstance(name, str) else None
-        if not isinstance(weight, Tensor) or not isinstance(module, Object):
-            continue
-        inputs: list[Value] = [weight]
-        if weight.cls is PARAMETER:
-            parts = _PARTS[made.function].replace("weight", name).split()
-            if len(parts) > 1:
-                inputs = [Tensor(weight.facts, made.place, PARAMETER) for _ in parts]
-            for part, parameter in zip(parts, inputs, strict=True):
-                made.machine.state.write(module.fields, part, parameter)
-        by = made.given(2, "parametrization")
-        if isinstance(by, Object):
-            made.machine.state.write(module.fields, f"parametrizations.{name}.by", by)
-            result = call(made.machine, by, inputs, {}, made.node)
-        else:
-            result = computed(made.machine, inputs, made.place)
-        made.machine.state.write(module.fields, name, result)
-    return made.args[0] if made.args else NONE
 
 
 WRAPPER = Class("a wrapper of a module", (MODULE,))
