@@ -129,14 +129,25 @@ def _zip(made: Call) -> Value:
         if isinstance(one, Stream) and index != position:
             others[index] = iteration.joined_elements(made.machine, one, made.node)
     over = stream
+    short = min((len(one[0]) for one in found if isinstance(one, tuple) and one[1] is None), default=None)
 
     def each(consumer: Consumer) -> Flow:
+        number, ended = 0, False
+
         def row(element: Value) -> Flow:
-            return consumer(
-                tuple_of([element if index == position else other for index, other in enumerate(others)])
+            nonlocal number, ended
+            number += 1
+            ended = short is not None and number > short
+            return (
+                Flow.BREAK
+                if ended
+                else consumer(
+                    tuple_of([element if index == position else other for index, other in enumerate(others)])
+                )
             )
 
-        return over.each(row)
+        flow = Flow.ON if short == 0 else over.each(row)
+        return Flow.ON if ended else flow
 
     return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import attempt
+from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.library import (
     DICT,
     STREAM,
+    find,
     keeps,
     list_of,
     method,
@@ -22,6 +23,7 @@ from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
     DATA,
+    FALSE,
     NONE,
     Bound,
     Choice,
@@ -83,8 +85,20 @@ def _split(made: Call) -> Value:
     return list_of(parts)
 
 
-@method(DATASET, "__len__")
+@method(TENSORS, "__len__")
+def _rows_of_tensors(made: Call) -> Value:
+    own = made.own()
+    first = next(iter(own.fields["tensors"].items), NONE)
+    return call(made.machine, find("builtins.len"), [first], {}, made.node)
+
+
 @method(LOADER, "__len__")
+def _number_of_batches(made: Call) -> Value:
+    found = _count(made.machine, made.own(), made.node)
+    return Unknown("a length", "int") if found is None else Known(found)
+
+
+@method(DATASET, "__len__")
 def _length(made: Call) -> Value:
     return Unknown("a length", "int")
 
@@ -116,9 +130,11 @@ def _batches(made: Call) -> Value:
     own = made.own()
     machine, node = made.machine, made.node
 
+    passes = _count(machine, own, node)
+
     def each(consumer: Consumer) -> Flow:
         machine.emit("epoch", node, own)
-        for _ in range(2):
+        for _ in range(2 if passes is None else min(passes, 2)):
             machine.emit("batch", node, own)
             flow = consumer(batch(machine, own, node))
             if flow is not Flow.ON:
@@ -126,6 +142,24 @@ def _batches(made: Call) -> Value:
         return Flow.ON
 
     return Stream(STREAM, each, own, made.place)
+
+
+def _count(machine: Machine, loader: Object, node: ast.AST) -> int | None:
+    """How many batches a loader gives, None if nobody knows."""
+    dataset = loader.fields.get("dataset", NONE)
+    if any(loader.fields.get(name, NONE) != NONE for name in ("sampler", "batch_sampler")):
+        return None
+    if isinstance(dataset, Object) and dataset.cls.is_a(ITERABLE):
+        return None
+    given = (
+        attempt(machine, find("builtins.len"), [dataset], node),
+        loader.fields.get("batch_size", Known(1)),
+        loader.fields.get("drop_last", FALSE),
+    )
+    if not all(isinstance(one, Known) and isinstance(one.value, int) for one in given):
+        return None
+    length, size, drops = (one.value for one in given)  # type: ignore[attr-defined]
+    return (length if drops else length + size - 1) // size if size > 0 else None
 
 
 def sample(machine: Machine, dataset: Value, node: ast.AST) -> Value:

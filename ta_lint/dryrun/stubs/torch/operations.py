@@ -252,7 +252,7 @@ def parts(made: Call) -> Value:
         if dim == 0:
             count = shape[0]
             part = Tensor(replace(part.facts, shape=shape[1:]), made.place)
-    if isinstance(count, int) and 0 < count <= MOST_PARTS:
+    if isinstance(count, int) and 0 <= count <= MOST_PARTS:
         return tuple_of([Tensor(part.facts, made.place) for _ in range(count)])
     return tuple_of((), part)
 
