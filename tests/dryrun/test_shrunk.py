@@ -31,6 +31,61 @@ model = Net()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 optimizer.step()
 """,
+    "parameters are perhaps held": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.LSTM(4, 4) if len(sys.argv) > 3 else None
+        self.second = nn.Linear(4, 4)
+model, others = Net(), []
+for name, p in model.named_parameters():
+    if 'bias' not in name:
+        others.append(p)
+for chosen in (model.parameters(), filter(lambda p: p.requires_grad, model.parameters()), list(model.parameters())[:1], others):
+    optimizer = torch.optim.SGD(chosen, lr=0.1)
+    optimizer.step()
+for p in model.parameters():
+    p.requires_grad_(False)
+for p in [*model.parameters()]:
+    p.requires_grad = False
+loss = model.second(x).sum() + nn.Linear(4, 4)(x).sum()
+loss.backward()
+""",
+    "a part is one of two that are there": """
+first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+model = nn.Module()
+model.part = first if random.random() < 2 else second
+model.eval()
+model.requires_grad_(False)
+model.apply(lambda part: part.requires_grad_(False))
+loss = first(x).sum() + second(x).sum()
+loss.backward()
+""",
+    "no rows and one row": """
+from torch.utils.data import DataLoader, TensorDataset
+def rows(count):
+    for _ in range(count):
+        yield torch.randn(2, 4)
+models = [nn.Linear(4, 4) for _ in range(7)]
+for batch, in DataLoader(TensorDataset(torch.randn(0, 4)), batch_size=2):
+    models[0](batch)
+for (batch,), step in zip(DataLoader(TensorDataset(torch.randn(2, 4)), batch_size=2), range(3)):
+    models[1](batch)
+    models[1].eval()
+for (batch,), step in zip(DataLoader(TensorDataset(torch.randn(9, 4)), batch_size=2), [1]):
+    models[2](batch)
+    models[2].eval()
+for step, batch in list(enumerate(rows(0))):
+    models[3](batch)
+for batch in list(rows(1)):
+    models[4](batch)
+    models[4].eval()
+for batch in list(torch.randn(0, 2, 4)):
+    models[5](batch)
+for batch, in DataLoader([(row,) for row in torch.randn(3, 4)], batch_size=2, drop_last=True):
+    models[6](batch)
+    models[6].eval()
+""",
     "a model is one of two": """
 first, second = nn.Linear(4, 4), nn.LayerNorm(4)
 chosen = first if random.random() < 2 else second

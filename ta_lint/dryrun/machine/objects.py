@@ -67,21 +67,24 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     """`value.name`."""
     if isinstance(value, Choice):
-        return joined([attribute(machine, one, name, node) for one in _there(value)])
+        found = [attribute(machine, one, name, node) for one in _there(value)]
+        if len(found) > 1 and all(isinstance(one, Bound) for one in found):
+            return Choice(tuple(dict.fromkeys(found)))  # however many: what is called may change its object
+        return joined(found)
     if isinstance(value, External | Native):
         return library.find(f"{value.name}.{name}")
     if isinstance(value, Class):
-        found = value.find(name)
-        if found is not None:
-            return _of_class(value, found)
+        own = value.find(name)
+        if own is not None:
+            return _of_class(value, own)
         getter = value.find("__class_getattr__")
         return (
             _missing(value, name) if getter is None else call(machine, getter, [value, Known(name)], {}, node)
         )
     if not isinstance(value, Object):
         kind = library.class_of(value)
-        found = None if kind is None else kind.find(name)
-        return Bound(value, found) if found is not None else part_of(value, name)
+        own = None if kind is None else kind.find(name)
+        return Bound(value, own) if own is not None else part_of(value, name)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
@@ -90,9 +93,9 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         if isinstance(there, Object) and there.cls is library.COMPUTED:
             return call(machine, there.fields["get"], [value], {}, node)
         return machine.program.demanded(machine, value.fields, name) if isinstance(there, OnDemand) else there  # type: ignore[no-any-return]
-    found = value.cls.find(name)
-    if found is not None:
-        return _of_instance(machine, value, found, node)
+    own = value.cls.find(name)
+    if own is not None:
+        return _of_instance(machine, value, own, node)
     getter = value.cls.find("__getattr__")
     if getter is not None:
         return call(machine, getter, [value, Known(name)], {}, node)
