@@ -61,6 +61,21 @@ model.apply(lambda part: part.requires_grad_(False))
 loss = first(x).sum() + second(x).sum()
 loss.backward()
 """,
+    "checkpoints that begin a backward of their own": """
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+first, second, third = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+checkpoint(first, x)
+loss = checkpoint(second, first(x)).sum() + checkpoint(second, x, use_reentrant=True).sum()
+loss.backward()
+loss = (third(x) + checkpoint(first, x)).sum()
+loss.backward()
+loss = checkpoint_sequential(nn.Sequential(first, second, third), 3, x, use_reentrant=True).sum()
+loss.backward()
+loss = checkpoint_sequential(nn.Sequential(first, second, third), 2, first(x), use_reentrant=True).sum()
+loss.backward()
+loss = checkpoint(lambda a: second(first(a)), third(x)).sum()
+loss.backward()
+""",
     "no rows and one row": """
 from torch.utils.data import DataLoader, TensorDataset
 def rows(count):

@@ -19,7 +19,7 @@ from ta_lint.dryrun.machine.library import (
     stub,
 )
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, kept_nothing_of
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
@@ -271,47 +271,6 @@ def _save(made: Call) -> Value:
 def _load(made: Call) -> Value:
     made.emit("load", None, file=made.argument(0, "f"))
     return Unknown("what the file holds", DATA)
-
-
-_OF_CHECKPOINTING = frozenset(
-    "use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split()
-)
-
-
-@stub("torch.utils.checkpoint.checkpoint")
-def _checkpoint(made: Call) -> Value:
-    given = {name: value for name, value in made.kwargs.items() if name not in _OF_CHECKPOINTING}
-    return _checkpointed(made, made.argument(0, "function"), made.args[1:], given)
-
-
-@stub("torch.utils.checkpoint.checkpoint_sequential")
-def _checkpoint_in_parts(made: Call) -> Value:
-    """All parts but the last keep nothing, so their layers run again in backward."""
-    layers, segments, value = (
-        made.argument(0, "functions"),
-        made.constant(1, "segments"),
-        made.argument(2, "input"),
-    )
-    items, rest = iteration.collected(made.machine, layers, made.node)
-    parts = [items] if rest is None else [(rest,)]
-    if rest is None and isinstance(segments, int) and 1 < segments <= len(items):
-        size = len(items) // segments
-        parts = [items[at : at + size] for at in range(0, size * (segments - 1), size)] + [
-            items[size * (segments - 1) :]
-        ]
-    for part in parts:
-        for layer in part:
-            if part is parts[-1]:
-                value = call(made.machine, layer, [value], {}, made.node)
-            else:
-                value = _checkpointed(made, layer, [value], {})
-    return value
-
-
-def _checkpointed(made: Call, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    result = call(made.machine, function, args, kwargs, made.node, loose=made.loose)
-    again = ((function, tuple(args), tuple(kwargs.items())),)
-    return kept_nothing_of(result, again)
 
 
 @stub("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
