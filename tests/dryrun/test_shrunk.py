@@ -76,6 +76,40 @@ loss.backward()
 loss = checkpoint(lambda a: second(first(a)), third(x)).sum()
 loss.backward()
 """,
+    "a part that may be many things": """
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.part = None
+    def forward(self, x):
+        if self.part is None:
+            self.part = nn.Linear(4, 4)
+        return self.part(x)
+model, other = Lazy(), nn.Linear(4, 4)
+for step in range(20):
+    chosen = model if random.random() < 2 else other
+    chosen(x)
+    chosen = model if random.random() < 2 else other
+    chosen(x)
+    chosen = model if random.random() < 2 else other
+    chosen(x)
+""",
+    "what changes nothing gives the tensor itself": """
+model, kept = nn.Linear(4, 4), nn.Dropout(0)
+out = model(x)
+with torch.no_grad():
+    same = nn.Identity()(out)
+    same = kept(nn.Dropout(0.5).eval()(same))
+    same = nn.functional.dropout(same.float(), 0.5, False)
+    lost = nn.Dropout(0.5)(out)
+loss = same.sum() + lost.sum() + nn.Linear(4, 4)(x).sum()
+loss.backward()
+model.register_parameter('scale', nn.Parameter(torch.randn(4)).float())
+model.shift = nn.Parameter(torch.randn(4, dtype=torch.float64)).to(x.dtype)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer.step()
+""",
     "no rows and one row": """
 from torch.utils.data import DataLoader, TensorDataset
 def rows(count):

@@ -5,6 +5,7 @@ from ta_lint.dryrun.machine.library import stub, tuple_of
 from ta_lint.dryrun.stubs.torch import dtypes, shapes
 from ta_lint.dryrun.stubs.torch.dtypes import floating, int64, same
 from ta_lint.dryrun.stubs.torch.in_place import in_place
+from ta_lint.dryrun.stubs.torch.operations import without
 from ta_lint.dryrun.stubs.torch.rows import (
     CUTS,
     FLAT,
@@ -14,6 +15,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
     METHOD,
     Row,
     define,
+    operand,
     register,
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, unknown
@@ -132,9 +134,17 @@ register("""
     elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish relu6 silu softplus softshrink
 """, activation, FUNCTIONAL)  # fmt: skip
 register("hardshrink", activation, (*FUNCTION, *METHOD))
-register("alpha_dropout dropout feature_alpha_dropout", activation, BOTH)
-register("feature_dropout", activation, FUNCTION)
-register("dropout1d dropout2d dropout3d", activation, FUNCTIONAL)
+
+
+def dropped(made: Call) -> Value:
+    """Some numbers less, or the tensor itself where nothing is dropped."""
+    training = made.constant(2, "training", made.constant(2, "train", True))
+    return without(made, operand(made), made.constant(1, "p"), training, activation(made))
+
+
+register("alpha_dropout dropout feature_alpha_dropout", dropped, BOTH)
+register("feature_dropout", dropped, FUNCTION)
+register("dropout1d dropout2d dropout3d", dropped, FUNCTIONAL)
 
 _pooled = Row(FOLLOWS, unknown, same, "")
 

@@ -1,5 +1,6 @@
 """The layers of `torch.nn`: their parameters, and what they do to shapes. A layer is one row."""
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,10 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import COMPUTED, family, method, new_class, stub, tuple_of
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.modules import MODULE
+from ta_lint.dryrun.stubs.torch.operations import without
 from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Object, Sequence, Unknown, Value
+from ta_lint.dryrun.values import FALSE, NONE, TRUE, Choice, Class, Known, Object, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
@@ -173,6 +175,7 @@ _TRANSPOSED = (
     "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
 )
 _BATCH_NORM = "num_features eps=0 momentum=0 affine=True track_running_stats=True"
+_DROPOUTS = frozenset("AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout".split())
 LAYERS = {
     "Linear": Layer("in_features out_features bias=True", _linear, _last("out_features")),
     "Bilinear": Layer(
@@ -244,9 +247,10 @@ LAYERS = {
     **{f"MaxPool{n}d": Layer(_MAX_POOL, _none, _spatial(n, _pooled)) for n in (1, 2, 3)},
     "GLU": Layer("dim=-1", _none, _halved),
     "Flatten": Layer("start_dim=1 end_dim=-1", _none, _flattened),
+    **{name: Layer("p=0.5", _none, _same) for name in _DROPOUTS},
     **{
         name: Layer("dim=None", _none, _same)
-        for name in "AlphaDropout CELU Dropout Dropout1d Dropout2d Dropout3d ELU FeatureAlphaDropout GELU Hardshrink Hardsigmoid Hardswish "
+        for name in "CELU ELU GELU Hardshrink Hardsigmoid Hardswish "
         "Hardtanh Identity LeakyReLU LogSigmoid LogSoftmax Mish RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus "
         "Softshrink Softsign Tanh Tanhshrink Threshold".split()
     },
@@ -270,9 +274,7 @@ def _arguments(layer: Layer, made: Call) -> Sizes:
     sizes: Sizes = {}
     for index, one in enumerate(layer.arguments.split(), 1):
         name, _, default = one.partition("=")
-        known = {"True": True, "False": False, "None": None}.get(
-            default, int(default) if default.lstrip("-").isdigit() else ...
-        )
+        known = ast.literal_eval(default) if default else ...
         sizes[name] = _plain(made.argument(index, name, known))
     return sizes
 
@@ -343,7 +345,13 @@ def _define(name: str, layer: Layer) -> Class:
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
         inputs = [*parameters, *made.args[1:], *made.kwargs.values()]
+        if name == "Identity" and first is not None:
+            return first
         result = computed(made.machine, inputs, made.place, shape=output, scale=scale)
+        if name in _DROPOUTS:
+            training = own.fields.get("training", TRUE)
+            known = training.value if isinstance(training, Known) else ...
+            return without(made, first, (sizes or {}).get("p", ...), known, result)
         places = (sizes or {}).get("return_indices", False)
         if places is not False:
             return (

@@ -114,7 +114,7 @@ def held(module: Object) -> Held:
                     if not sure or isinstance(value, Choice):
                         perhaps.add(tensor)
                 elif isinstance(tensor, Unknown) and tensor.type is None and name not in ("training",):
-                    is_open = is_open or one.cls.is_a(DISTANT) or _may_be_module(tensor)
+                    is_open = True  # it may be a module
     return Held(tuple(found.values()), frozenset(perhaps), is_open)
 
 
@@ -143,10 +143,6 @@ def each_held(machine: Machine, parts: Iterable[tuple[O, bool]], change: Callabl
             change(one)
         else:
             machine.branch([arm, lambda: Flow.ON])
-
-
-def _may_be_module(value: Unknown) -> bool:
-    return "out of sight" in value.why
 
 
 @method(MODULE, "__new__")

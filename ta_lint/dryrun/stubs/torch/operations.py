@@ -35,7 +35,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, reduced, reduced_by_name, unknown
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, cut
-from ta_lint.dryrun.values import DATA, NONE, Known, Object, Unknown, Value
+from ta_lint.dryrun.values import DATA, NONE, Known, Object, Unknown, Value, join
 
 LOGARITHMS = "log-probabilities"
 PROBABILITIES = "probabilities"
@@ -268,7 +268,12 @@ register("__iter__", parts, METHOD)
 
 def moved(made: Call) -> Value:
     """The same numbers elsewhere: shape and meaning stay, and the dtype if no other is asked for."""
-    return converted(made, dtype_asked(made))
+    stays = None if made.name in _PERHAPS_THERE else False
+    return converted(made, dtype_asked(made), stays=stays)
+
+
+_PERHAPS_THERE = frozenset({"as_tensor", "asarray", "contiguous", "cpu", "to", "type", "type_as"})
+"""Where they may be already: these give the tensor itself then."""
 
 
 def dtype_asked(made: Call) -> str | None:
@@ -288,17 +293,38 @@ def dtype_asked(made: Call) -> str | None:
     return None if made.loose else before
 
 
-def converted(made: Call, dtype: str | None) -> Value:
-    """A tensor in a dtype. Whole numbers and booleans have no graph."""
+def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Value:
+    """A tensor in a dtype: itself, if it has that and stays where it is. Whole numbers and booleans have no graph."""
     tensor = operand(made)
     if tensor is None:
         return Unknown(getattr(made.args[0], "why", "a tensor") if made.args else "a tensor")
     facts = computed(made.machine, [tensor], made.place).facts
+    before = tensor.facts.dtype
+    if None in (before, dtype):
+        stays = stays and None
+    elif before != dtype:
+        stays = False
+    if stays:
+        return tensor
     kept = {"shape": tensor.facts.shape, "dtype": dtype}
     result = Tensor(replace(facts, scale=tensor.facts.scale, **kept), made.place)  # type: ignore[arg-type]
-    return result if has_gradient(dtype) is not False else cut(
-        result, "in steps", made.place, scale=("booleans" if dtype == "bool" else "indices", None), **kept
-    )  # fmt: skip
+    if has_gradient(dtype) is False:
+        scale = "booleans" if dtype == "bool" else "indices"
+        return cut(result, "in steps", made.place, scale=(scale, None), **kept)
+    return result if stays is False else perhaps_itself(made, tensor, result)
+
+
+def perhaps_itself(made: Call, tensor: Tensor, result: Value) -> Value:
+    """What an operation gives that perhaps changes nothing, and gives the tensor itself then."""
+    differs = tensor.takes_gradient or made.machine.modes["recording"] is not True
+    return join(tensor, result) if differs else result
+
+
+def without(made: Call, given: Value | None, share: object, training: object, result: Value) -> Value:
+    """What dropout of this share gives: what it gets, if it drops nothing; `...` is not known."""
+    if not isinstance(given, Tensor) or (training is True and share != 0):
+        return result
+    return given if training is False or share == 0 else perhaps_itself(made, given, result)
 
 
 register("contiguous cpu cuda pin_memory to xpu", moved, METHOD)
