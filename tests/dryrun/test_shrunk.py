@@ -110,6 +110,38 @@ model.shift = nn.Parameter(torch.randn(4, dtype=torch.float64)).to(x.dtype)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 optimizer.step()
 """,
+    "layers in several precisions": """
+model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.1))
+model(x)
+model.double()(x.double())
+model.to(torch.float32)(x)
+model.to(x.device)(x)
+with torch.autocast('cpu', dtype=torch.bfloat16):
+    model(x)
+    with torch.autocast('cpu', enabled=False):
+        model(x)
+@torch.autocast('cpu', dtype=torch.bfloat16)
+def mixed(x):
+    return model(x)
+mixed(x)
+small = nn.Linear(4, 4, dtype=torch.bfloat16)
+small(x.bfloat16())
+for p in small.parameters():
+    p.data = p.data.float()
+small(x)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4, dtype=torch.float64))
+        self.embedding = nn.Embedding(5, 4)
+    def forward(self, x):
+        return self.embedding(x) * self.scale
+Net()(torch.tensor([1, 2]))
+torch.set_default_dtype(torch.float64)
+nn.Linear(4, 4)(torch.randn(2, 4))
+nn.CrossEntropyLoss()(torch.randn(2, 4), torch.tensor([1, 2]))
+nn.MSELoss()(torch.randn(2, 4), torch.randn(2, 4))
+""",
     "no rows and one row": """
 from torch.utils.data import DataLoader, TensorDataset
 def rows(count):

@@ -61,7 +61,7 @@ def _checkpointed(
     if reentrant is False:
         result = call(made.machine, function, args, kwargs, made.node, loose=made.loose)
         return kept_nothing_of(result, ((function, tuple(args), tuple(kwargs.items())),))
-    machine, recording = made.machine, made.machine.modes["recording"]
+    machine, recording = made.machine, made.machine.mode("recording")
     machine.state.write(machine.modes, "recording", None if reentrant is None and recording else False)
     result = call(machine, function, args, kwargs, made.node, loose=made.loose)
     machine.state.write(machine.modes, "recording", recording)

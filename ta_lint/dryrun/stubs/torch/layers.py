@@ -8,10 +8,11 @@ from typing import Any
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import COMPUTED, family, method, new_class, stub, tuple_of
 from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.operations import without
 from ta_lint.dryrun.stubs.torch.rows import as_indices
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed, tensors_in
 from ta_lint.dryrun.values import FALSE, NONE, TRUE, Choice, Class, Known, Object, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
@@ -302,6 +303,15 @@ def _used(made: Call, own: Object) -> list[Value]:
     return [*computed_, *given]
 
 
+def _dtype(made: Call, name: str, parameters: list[Value]) -> str | None:
+    """The dtype of what a layer gives: that of its parameters, which its input has to have."""
+    if not dtypes.steady(made):
+        return None
+    given, own = ({one.facts.dtype for one in tensors_in(some)} for some in (made.args[1:], parameters))
+    kinds = own if own and "Norm" not in name else own | given  # a norm takes an input of another dtype
+    return kinds.pop() if len(kinds) == 1 else None
+
+
 _BASES = {
     "batchnorm._BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm",
     "conv._ConvNd": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
@@ -326,9 +336,13 @@ def _define(name: str, layer: Layer) -> Class:
         own.fields["sizes"] = sizes
         if name in ("Softmax", "LogSoftmax"):
             own.fields["dim"] = made.argument(1, "dim")
+        asked = made.kwargs.get("dtype", NONE)
+        dtype = None if made.loose else dtypes.default(made.machine) if asked == NONE else dtypes.named(asked)
         for parameter, shape in layer.parameters(sizes).items():
             made.machine.state.write(
-                own.fields, parameter, Tensor(Facts(requires=True, shape=shape), made.place, PARAMETER)
+                own.fields,
+                parameter,
+                Tensor(Facts(requires=True, shape=shape, dtype=dtype), made.place, PARAMETER),
             )
         for argument, size in sizes.items():
             if argument not in own.fields and size is not ... and not isinstance(size, tuple):
@@ -347,7 +361,9 @@ def _define(name: str, layer: Layer) -> Class:
         inputs = [*parameters, *made.args[1:], *made.kwargs.values()]
         if name == "Identity" and first is not None:
             return first
-        result = computed(made.machine, inputs, made.place, shape=output, scale=scale)
+        result = computed(
+            made.machine, inputs, made.place, shape=output, scale=scale, dtype=_dtype(made, name, parameters)
+        )
         if name in _DROPOUTS:
             training = own.fields.get("training", TRUE)
             known = training.value if isinstance(training, Known) else ...
@@ -408,6 +424,10 @@ LOSSES = {
 """The classes of losses, and the function that each calls."""
 
 
+_OF_CLASSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss"})
+"""The losses whose target is no floating number."""
+
+
 def _loss(function: str) -> Callable[[Call], Value]:
     def compute(made: Call) -> Value:
         reduced = made.constant(99, "reduction", "mean")
@@ -416,6 +436,7 @@ def _loss(function: str) -> Callable[[Call], Value]:
             made.values(),
             made.place,
             shape=() if reduced in ("mean", "sum", "batchmean") else None,
+            dtype=dtypes.of_first(made) if function in _OF_CLASSES else dtypes.product(made),
         )
         made.emit("loss", result, by=function, input=made.given(0, "input"), target=made.given(1, "target"))
         return result

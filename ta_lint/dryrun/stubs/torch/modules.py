@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
@@ -170,7 +171,7 @@ def _call(made: Call) -> Value:
     own, machine = made.own(), made.machine
     training = own.fields.get("training", TRUE)
     event = made.emit(
-        "forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers
+        "forward", own, training=training, recording=machine.mode("recording"), inside=machine.layers
     )
     result = _output(own, made)
     if isinstance(result, Tensor):
@@ -275,6 +276,18 @@ def _modules(made: Call) -> Value:
     "xpu",
 )
 def _moved(made: Call) -> Value:
+    """Its parameters are elsewhere, or in another dtype."""
+    own, kept = held(made.own()), made.name in ("cuda", "cpu", "ipu", "share_memory", "to_empty", "xpu")
+    asked = made.name if made.name not in ("to", "type") else None
+
+    def change(one: Tensor) -> None:
+        before = one.facts.dtype
+        dtype = dtypes.asked(made, before) if asked is None else dtypes.NAMES[asked] or asked
+        if dtype != before:
+            made.machine.state.write(one.fields, FACTS, replace(one.facts, dtype=dtype))
+
+    if not kept:
+        each_held(made.machine, [(one, one not in own.perhaps) for _, one in own.parameters], change)
     return made.args[0]
 
 

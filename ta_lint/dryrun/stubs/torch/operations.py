@@ -35,7 +35,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, reduced, reduced_by_name, unknown
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, cut
-from ta_lint.dryrun.values import DATA, NONE, Known, Object, Unknown, Value, join
+from ta_lint.dryrun.values import DATA, NONE, Known, Unknown, Value, join
 
 LOGARITHMS = "log-probabilities"
 PROBABILITIES = "probabilities"
@@ -110,13 +110,13 @@ define((
     Row(FOLLOWS, unknown, same, "diff"),
     Row(FOLLOWS, own, floating, "gradient", FUNCTION, parts="*"),
     # -- products --------------------------------------------------------------------------------------------------------------
-    Row(FOLLOWS, shapes.product, dtypes.unknown, "bmm matmul mm mv"),
-    Row(FOLLOWS, shapes.product, dtypes.unknown, "__matmul__ __rmatmul__", METHOD),
-    Row(FOLLOWS, shapes.scalar, dtypes.unknown, "dist dot trace vdot"),
-    Row(FOLLOWS, shapes.outer, dtypes.unknown, "ger outer"),
+    Row(FOLLOWS, shapes.product, dtypes.product, "bmm matmul mm mv"),
+    Row(FOLLOWS, shapes.product, dtypes.product, "__matmul__ __rmatmul__", METHOD),
+    Row(FOLLOWS, shapes.scalar, dtypes.product, "dist dot trace vdot"),
+    Row(FOLLOWS, shapes.outer, dtypes.product, "ger outer"),
     Row(FOLLOWS, broadcast, same, "cross"),
-    Row(FOLLOWS, unknown, dtypes.unknown, "addbmm addmm addmv addr baddbmm inner kron smm"),
-    Row(FOLLOWS, unknown, dtypes.unknown, "block_diag cartesian_prod cdist chain_matmul combinations dsmm einsum spmm tensordot", FUNCTION),
+    Row(FOLLOWS, unknown, dtypes.product, "addbmm addmm addmv addr baddbmm inner kron smm"),
+    Row(FOLLOWS, unknown, dtypes.product, "block_diag cartesian_prod cdist chain_matmul combinations dsmm einsum spmm tensordot", FUNCTION),
     # -- of matrices -----------------------------------------------------------------------------------------------------------
     Row(FOLLOWS, unknown, dtypes.unknown, """
         cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_power orgqr ormqr pinverse
@@ -268,29 +268,12 @@ register("__iter__", parts, METHOD)
 
 def moved(made: Call) -> Value:
     """The same numbers elsewhere: shape and meaning stay, and the dtype if no other is asked for."""
-    stays = None if made.name in _PERHAPS_THERE else False
-    return converted(made, dtype_asked(made), stays=stays)
+    tensor, stays = operand(made), None if made.name in _PERHAPS_THERE else False
+    return converted(made, dtypes.asked(made, None if tensor is None else tensor.facts.dtype), stays=stays)
 
 
 _PERHAPS_THERE = frozenset({"as_tensor", "asarray", "contiguous", "cpu", "to", "type", "type_as"})
 """Where they may be already: these give the tensor itself then."""
-
-
-def dtype_asked(made: Call) -> str | None:
-    """The dtype that `to` and `type` are asked for, or that of the tensor."""
-    own_tensor = operand(made)
-    before = None if own_tensor is None else own_tensor.facts.dtype
-    for name, value in [*((None, one) for one in made.args[1:]), *made.kwargs.items()]:
-        if isinstance(value, Tensor):
-            return value.facts.dtype
-        if (asked := dtypes.named(value)) is not None:
-            return asked
-        elsewhere = isinstance(value, Known) or (
-            isinstance(value, Object) and value.cls.name == "torch.device"
-        )
-        if name not in ("device", "non_blocking", "copy", "memory_format") and not elsewhere:
-            before = None
-    return None if made.loose else before
 
 
 def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Value:
@@ -316,7 +299,7 @@ def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Va
 
 def perhaps_itself(made: Call, tensor: Tensor, result: Value) -> Value:
     """What an operation gives that perhaps changes nothing, and gives the tensor itself then."""
-    differs = tensor.takes_gradient or made.machine.modes["recording"] is not True
+    differs = tensor.takes_gradient or made.machine.mode("recording") is not True
     return join(tensor, result) if differs else result
 
 

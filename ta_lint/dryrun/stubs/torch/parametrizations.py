@@ -8,7 +8,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import COMPUTED, stub
 from ta_lint.dryrun.machine.objects import attribute
-from ta_lint.dryrun.stubs.torch.tensors import NOTHING, Shape, Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import NOTHING, Facts, Shape, Tensor, computed
 from ta_lint.dryrun.values import NONE, Known, Native, Object, Unknown, Value, options
 
 _PARTS = {
@@ -49,7 +49,7 @@ def _divide(made: Call, module: Object, name: str, weight: Tensor) -> None:
         made.machine.state.write(
             module.fields, part, weight if same else Tensor(known, made.place, weight.cls)
         )
-    made.machine.state.write(module.fields, name, _computed(name, parts, weight.facts.shape))
+    made.machine.state.write(module.fields, name, _computed(name, parts, weight.facts))
 
 
 def _number(module: Object, name: str) -> str:
@@ -57,13 +57,17 @@ def _number(module: Object, name: str) -> str:
     return next(key for one in count() if (key := f"parametrizations.{name}.{one}") not in module.fields)
 
 
-def _computed(name: str, parts: list[str], shape: Shape | None) -> Object:
+def _computed(name: str, parts: list[str], facts: Facts) -> Object:
     """An attribute that is computed from these parts of its module."""
 
     def get(made: Call) -> Value:
         fields = made.own().fields
         result: Value = computed(
-            made.machine, [fields.get(part, NONE) for part in parts], made.place, shape=shape
+            made.machine,
+            [fields.get(part, NONE) for part in parts],
+            made.place,
+            shape=facts.shape,
+            dtype=facts.dtype,
         )
         for number in count():
             by = fields.get(f"parametrizations.{name}.{number}")
@@ -71,11 +75,11 @@ def _computed(name: str, parts: list[str], shape: Shape | None) -> Object:
                 break
             result = call(made.machine, by, [result], {}, made.node)
         if isinstance(result, Tensor) and result.facts.roots and not parts[0].startswith("parametrizations."):
-            facts = (
+            known = (
                 result.facts
             )  # a hook computes it when the layer is called, perhaps before they were frozen
-            perhaps = facts.roots | facts.perhaps
-            return Tensor(replace(facts, roots=NOTHING, perhaps=perhaps, requires=None), made.place)
+            perhaps = known.roots | known.perhaps
+            return Tensor(replace(known, roots=NOTHING, perhaps=perhaps, requires=None), made.place)
         return result
 
     return Object(

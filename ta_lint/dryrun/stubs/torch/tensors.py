@@ -171,7 +171,7 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     why = _few(*(one.facts.open for one in found), *map(_why_unknown, values))
     cuts = tuple(dict.fromkeys(cut for one in found for cut in one.facts.cuts))[:MOST_CUTS]
     again = _few(*(one.facts.again for one in found))
-    recording = machine.modes["recording"]
+    recording = machine.mode("recording")
     if recording is not True:
         if roots:
             cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]
