@@ -129,7 +129,7 @@ def _zip(made: Call) -> Value:
         if isinstance(one, Stream) and index != position:
             others[index] = iteration.joined_elements(made.machine, one, made.node)
     over = stream
-    short = min((len(one[0]) for one in found if isinstance(one, tuple) and one[1] is None), default=None)
+    least = min((len(one[0]) for one in found if isinstance(one, tuple) and one[1] is None), default=None)
 
     def each(consumer: Consumer) -> Flow:
         number, ended = 0, False
@@ -137,7 +137,7 @@ def _zip(made: Call) -> Value:
         def row(element: Value) -> Flow:
             nonlocal number, ended
             number += 1
-            ended = short is not None and number > short
+            ended = least is not None and number > least
             return (
                 Flow.BREAK
                 if ended
@@ -146,7 +146,7 @@ def _zip(made: Call) -> Value:
                 )
             )
 
-        flow = Flow.ON if short == 0 else over.each(row)
+        flow = Flow.ON if least == 0 else over.each(row)
         return Flow.ON if ended else flow
 
     return Stream(STREAM, each, over.of, made.place, settles=over.settles)

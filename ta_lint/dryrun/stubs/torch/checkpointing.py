@@ -36,11 +36,13 @@ def _checkpoint_in_parts(made: Call) -> Value:
         if part is parts[-1]:
             value = _in_order(made, part, value)
         else:
-            run = Native(
-                "torch.utils.checkpoint.run", lambda one, part=part: _in_order(one, part, one.args[0])
-            )  # type: ignore[misc]
-            value = _checkpointed(made, run, [value], {}, _reentrant(made, 3))
+            value = _checkpointed(made, _segment(part), [value], {}, _reentrant(made, 3))
     return value
+
+
+def _segment(layers: tuple[Value, ...]) -> Native:
+    """A function that runs these layers."""
+    return Native("torch.utils.checkpoint.segment", lambda made: _in_order(made, layers, made.args[0]))
 
 
 def _in_order(made: Call, layers: tuple[Value, ...], value: Value) -> Value:

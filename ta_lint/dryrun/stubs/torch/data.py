@@ -144,7 +144,7 @@ def _batches(made: Call) -> Value:
     return Stream(STREAM, each, own, made.place)
 
 
-def _counts(machine: Machine, loader: Object, node: ast.AST) -> tuple[int | None, int | None, bool | None]:
+def _counts(machine: Machine, loader: Object, node: ast.AST) -> tuple[int | None, int | None, int | None]:
     """How many rows a loader goes over, how many of them are a batch, and whether it leaves out what is less; None is not known."""
     dataset = loader.fields.get("dataset", NONE)
     size, drops = loader.fields.get("batch_size", Known(1)), loader.fields.get("drop_last", FALSE)
@@ -159,7 +159,7 @@ def _counts(machine: Machine, loader: Object, node: ast.AST) -> tuple[int | None
     return known[0], known[1] if own else None, known[2] if own else None
 
 
-def _count(rows: int | None, size: int | None, drops: bool | None) -> int | None:
+def _count(rows: int | None, size: int | None, drops: int | None) -> int | None:
     """How many batches that are, None if nobody knows."""
     if rows is None or size is None or drops is None:
         return None
