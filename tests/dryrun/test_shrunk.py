@@ -142,6 +142,22 @@ nn.Linear(4, 4)(torch.randn(2, 4))
 nn.CrossEntropyLoss()(torch.randn(2, 4), torch.tensor([1, 2]))
 nn.MSELoss()(torch.randn(2, 4), torch.randn(2, 4))
 """,
+    "a part that is made late comes last": """
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = None
+        self.own = nn.Linear(4, 4)
+    def forward(self, x):
+        if self.part is None:
+            self.part = nn.Linear(4, 4, bias=False)
+        return self.part(self.own(x))
+model = Lazy()
+model(x)
+*others, last = model.parameters()
+optimizer = torch.optim.SGD(list(model.parameters())[:1], lr=0.1)
+optimizer.step()
+""",
     "no rows and one row": """
 from torch.utils.data import DataLoader, TensorDataset
 def rows(count):

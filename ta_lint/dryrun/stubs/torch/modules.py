@@ -155,6 +155,19 @@ def _new(made: Call) -> Value:
     return module
 
 
+@method(MODULE, "__replaced__")
+def _replaced(made: Call) -> Value:
+    """A part that takes the place of something else comes behind the other parts."""
+    own, name, new = made.own(), made.constant(1, "name"), made.args[2]
+    if _is_part(new) and not any(map(_is_part, options(own.fields[name]))):
+        made.machine.state.remove(own.fields, name)
+    return NONE
+
+
+def _is_part(value: Value) -> bool:
+    return is_module(value) or (isinstance(value, Tensor) and value.cls is PARAMETER)
+
+
 @method(MODULE, "__outline__")
 def _outline(made: Call) -> Value:
     cls = made.own(Class)
