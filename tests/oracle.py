@@ -56,6 +56,8 @@ class Comparison:
     """What, and why."""
     unsaid: list[str] = field(default_factory=list)
     """What happens beside what is said, though all that is said is known."""
+    misfits: dict[str, str] = field(default_factory=dict)
+    """The stubs that did not find what they look for."""
 
     def count(self, kind: str, known: bool, what: str, why: str) -> None:
         """Something really happened."""
@@ -103,6 +105,7 @@ def compare(program: Program, real: Real) -> Comparison:
     result = Comparison(program.name, real["status"])
     with _watched() as watched:
         machine = dry_run(str(program.path))
+    result.misfits = machine.misfits
     truth = {(action, line) for action, line, _ in real["actions"]}
     happens = [
         Happens(event, _key(event, truth), bisect(watched.unfollowed, index))

@@ -162,3 +162,17 @@ def mutants(count: int) -> Iterator[Input]:
 def test_mutants_of_the_cases_end() -> None:
     problems = [(one.data, problem) for one in mutants(400) for problem in dry_runs.judged(one).problems]
     assert problems == []
+
+
+def test_a_stub_that_does_not_find_what_it_looks_for_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import torch\nx = torch.nn.ModuleList().__getitem__()\ntorch.ones(2).sum()\n", "utf-8")
+    machine = dry_run(str(script))
+    assert list(machine.misfits) == ["torch.nn.ModuleList.__getitem__"]
+    assert machine.misfits["torch.nn.ModuleList.__getitem__"].startswith("containers:")
+
+
+def test_every_stub_finds_what_it_looks_for_in_healthy_programs() -> None:
+    folder = Path(__file__).parents[1]
+    programs = [*sorted((folder / "healthy").glob("*.py")), *sorted((folder / "runs").glob("*.py"))]
+    assert {str(path): found for path in programs if (found := dry_run(str(path)).misfits)} == {}

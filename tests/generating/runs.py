@@ -45,7 +45,13 @@ class Runner:
         if real["status"] != "ended":
             return Comparison("generated", status=real["status"])
         result = compare(Script("generated", self._script, text), real)
-        result.false += [*result.unsaid, *_uncertain(self._script, real), *_left(self._script, real)]
+        misfits = (f"{name} does not find what it looks for" for name in result.misfits)
+        result.false += [
+            *misfits,
+            *result.unsaid,
+            *_uncertain(self._script, real),
+            *_left(self._script, real),
+        ]
         return result
 
 

@@ -72,6 +72,8 @@ class Machine:
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.called: set[ast.AST] = set()
+        self.misfits: dict[str, str] = {}
+        """The functions of libraries that did not find what they look for in what they get, each with the line that it looks in."""
         self.catches: list[Catch] = []
         """Who catches exceptions, the innermost last."""
         self.heavy: set[ast.AST] = set()
