@@ -43,7 +43,7 @@ def _range(made: Call) -> Value:
         if len(numbers[: _FEW + 1]) <= _FEW:
             return list_of(map(Known, numbers))
         first: Value = Known(numbers[0])
-        few = tuple(map(Known, numbers)) if len(numbers) <= _FEW_INSIDE else None
+        few = tuple(map(Known, numbers)) if len(numbers[: _FEW_INSIDE + 1]) <= _FEW_INSIDE else None
     else:
         few = None
         first = Known(0) if len(bounds) == 1 else made.args[0] if made.args else Unknown("a number", "int")
