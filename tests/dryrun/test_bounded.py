@@ -165,6 +165,15 @@ def test_mutants_of_the_cases_end() -> None:
     assert problems == []
 
 
+def test_what_happens_has_a_place(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nclass Own(torch.optim.SGD):\n    def look(self):\n        pass\n", "utf-8"
+    )
+    events = dry_run(str(script)).events
+    assert [event.place.file for event in events] == [str(script)]
+
+
 def test_a_stub_that_does_not_find_what_it_looks_for_is_told(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import torch\nx = torch.nn.ModuleList().__getitem__()\ntorch.ones(2).sum()\n", "utf-8")
