@@ -172,6 +172,11 @@ for (batch,), step in zip(DataLoader(TensorDataset(torch.randn(2, 4)), batch_siz
 for (batch,), step in zip(DataLoader(TensorDataset(torch.randn(9, 4)), batch_size=2), [1]):
     models[2](batch)
     models[2].eval()
+for batch, other in zip(rows(2), rows(0)):
+    models[3](batch)
+for batch, other in zip(rows(2), rows(1)):
+    models[2](batch)
+    models[2].train()
 for step, batch in list(enumerate(rows(0))):
     models[3](batch)
 for batch in list(rows(1)):

@@ -125,11 +125,13 @@ def _zip(made: Call) -> Value:
         joined([*one[0], *([] if one[1] is None else [one[1]])]) if isinstance(one, tuple) else NONE
         for index, one in enumerate(found)
     ]  # fmt: skip
+    counts = [len(one[0]) for one in found if isinstance(one, tuple) and one[1] is None]
     for index, one in enumerate(found):
         if isinstance(one, Stream) and index != position:
-            others[index] = iteration.joined_elements(made.machine, one, made.node)
-    over = stream
-    least = min((len(one[0]) for one in found if isinstance(one, tuple) and one[1] is None), default=None)
+            items, rest = iteration.collected(made.machine, one, made.node)
+            others[index] = joined([*items, *([] if rest is None else [rest])])
+            counts += [len(items)] if rest is None else []
+    over, least = stream, min(counts, default=None)
 
     def each(consumer: Consumer) -> Flow:
         number, ended = 0, False

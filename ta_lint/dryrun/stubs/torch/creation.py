@@ -83,9 +83,8 @@ def counted(made: Call) -> Value:
         dtype = dtypes.default(made.machine)
     else:
         dtype = "int64" if whole and all(isinstance(one, int) for one in given) else None
-    length = (
-        shapes.count(range(*given)) if dtype == "int64" and 0 not in given[2:] and len(given) <= 3 else None
-    )  # type: ignore[arg-type]
+    known = dtype == "int64" and 0 not in given[2:] and len(given) <= 3
+    length = shapes.count(range(*given)) if known else None  # type: ignore[arg-type]
     return _new(made, (length,), dtype)
 
 

@@ -308,7 +308,7 @@ def _dtype(made: Call, name: str, parameters: list[Value]) -> str | None:
     if not dtypes.steady(made):
         return None
     given, own = ({one.facts.dtype for one in tensors_in(some)} for some in (made.args[1:], parameters))
-    kinds = own if own and "Norm" not in name else own | given  # a norm takes an input of another dtype
+    kinds = own if own and "Norm" not in name else own | (given or {None})  # a norm takes another dtype too
     return kinds.pop() if len(kinds) == 1 else None
 
 

@@ -45,10 +45,8 @@ def _divide(made: Call, module: Object, name: str, weight: Tensor) -> None:
     if len(parts) > 1:
         facts[0] = replace(weight.facts, shape=_lengths(weight.facts.shape, made.constant(2, "dim", 0)))
     for part, known in zip(parts, facts, strict=True):
-        same = len(parts) == 1
-        made.machine.state.write(
-            module.fields, part, weight if same else Tensor(known, made.place, weight.cls)
-        )
+        one = weight if len(parts) == 1 else Tensor(known, made.place, weight.cls)
+        made.machine.state.write(module.fields, part, one)
     made.machine.state.write(module.fields, name, _computed(name, parts, weight.facts))
 
 
@@ -75,9 +73,7 @@ def _computed(name: str, parts: list[str], facts: Facts) -> Object:
                 break
             result = call(made.machine, by, [result], {}, made.node)
         if isinstance(result, Tensor) and result.facts.roots and not parts[0].startswith("parametrizations."):
-            known = (
-                result.facts
-            )  # a hook computes it when the layer is called, perhaps before they were frozen
+            known = result.facts  # a hook computes it at each call of the layer: perhaps before they froze
             perhaps = known.roots | known.perhaps
             return Tensor(replace(known, roots=NOTHING, perhaps=perhaps, requires=None), made.place)
         return result
