@@ -436,4 +436,9 @@ _UNKNOWN: dict[str | None, Any] = {"int": ..., "slice": _SOME}
 def _sliced(size: Any, part: slice) -> int | None:
     if part == slice(None):
         return size  # type: ignore[no-any-return]
-    return count(range(size)[part]) if isinstance(size, int) and part != _SOME else None
+    if not isinstance(size, int) or part == _SOME:
+        return None
+    try:
+        return count(range(size)[part])
+    except (TypeError, ValueError):  # it is no slice of whole numbers
+        return None
