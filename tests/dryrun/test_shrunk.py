@@ -107,8 +107,13 @@ loss = same.sum() + lost.sum() + nn.Linear(4, 4)(x).sum()
 loss.backward()
 model.register_parameter('scale', nn.Parameter(torch.randn(4)).float())
 model.shift = nn.Parameter(torch.randn(4, dtype=torch.float64)).to(x.dtype)
+given = nn.Parameter(torch.as_tensor(float(len(sys.argv))))
+holder = nn.Module()
+holder.given = given.float()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 optimizer.step()
+loss = holder.given + nn.Linear(4, 4)(x).sum()
+loss.backward()
 """,
     "layers in several precisions": """
 model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.1))
