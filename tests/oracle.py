@@ -23,7 +23,7 @@ import pytest
 from runnable import Program
 
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.dryrun.machine import assigning, calling
+from ta_lint.dryrun.machine import assigning, calling, objects
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.machine import Machine
@@ -274,7 +274,7 @@ _PERHAPS: Name = (0, "perhaps")
 @contextmanager
 def _watched() -> Iterator[Watched]:
     watched, fields = Watched(), set[int]()
-    write, hand_over, assign = State.write, calling.hand_over, assigning.set_attribute
+    write, hand_over, assign = State.write, calling.hand_over, objects.set_attribute
 
     def created(create: Native, call: Call) -> Value:
         module = create.run(call)
