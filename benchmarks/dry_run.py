@@ -43,6 +43,8 @@ def main() -> int:
             results.append(compared)
             for claim in compared.false:
                 print(f"{program.name}: false: {claim}")
+            for name, where in compared.misfits.items():
+                print(f"{program.name}: {name} does not find what it looks for: {where}")
             for what, reason in compared.missed:
                 if options.missed and what.startswith(options.missed):
                     print(f"{program.name}: not known: {what} ({reason})")

@@ -48,6 +48,8 @@ class Calls:
     unknown: dict[str, set[Site]] = field(default_factory=lambda: defaultdict(set))
     nameless: set[Site] = field(default_factory=set)
     """Calls on values of which nobody knows where they are from."""
+    misfits: dict[str, str] = field(default_factory=dict)
+    """The stubs that did not find what they look for, which is perhaps a bug of theirs."""
 
     def note(self, machine: Machine, function: Value, node: ast.AST) -> None:
         """A call happens."""
@@ -90,6 +92,7 @@ def watch(release: Path) -> Calls:
                 run_script(machine, str(path))
             except Exception as error:  # noqa: BLE001 - one file that ends so hides no other
                 print(f"{path}: {error!r}", file=sys.stderr)
+    calls.misfits = machine.misfits
     return calls
 
 
@@ -111,6 +114,7 @@ def main() -> int:
         for name, sites in calls.unknown.items():
             every.unknown[name] |= sites
         every.nameless |= calls.nameless
+        every.misfits |= calls.misfits
         print(f"{release.name}: {_share(calls)}", file=sys.stderr, flush=True)
     print(f"{'calls':>6} {'files':>6}  name, and a place")
     chosen = every.known if options.known else every.unknown
@@ -120,6 +124,9 @@ def main() -> int:
             f"{len(sites):6} {len({site[0] for site in sites}):6}  {name}  {Path(file).relative_to(CORPORA)}:{line}"
         )
     print(_share(every))
+    print(
+        f"{len(every.misfits)} stubs do not find what they look for{''.join(f'; {name}: {where}' for name, where in every.misfits.items())}"
+    )
     return 0
 
 

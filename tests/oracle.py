@@ -23,15 +23,15 @@ import pytest
 from runnable import Program
 
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.dryrun.machine import calling
+from ta_lint.dryrun.machine import assigning, calling, objects
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.state import State
 from ta_lint.dryrun.stubs.torch.gradients import held_by
-from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
+from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module, modules
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.values import Known, Native, Object, Value
+from ta_lint.dryrun.values import Known, Native, Object, Value, options
 from ta_lint.events.event import Event
 
 REAL = Path(__file__).with_name("real_actions.py")
@@ -56,6 +56,8 @@ class Comparison:
     """What, and why."""
     unsaid: list[str] = field(default_factory=list)
     """What happens beside what is said, though all that is said is known."""
+    misfits: dict[str, str] = field(default_factory=dict)
+    """The stubs that did not find what they look for."""
 
     def count(self, kind: str, known: bool, what: str, why: str) -> None:
         """Something really happened."""
@@ -103,6 +105,7 @@ def compare(program: Program, real: Real) -> Comparison:
     result = Comparison(program.name, real["status"])
     with _watched() as watched:
         machine = dry_run(str(program.path))
+    result.misfits = machine.misfits
     truth = {(action, line) for action, line, _ in real["actions"]}
     happens = [
         Happens(event, _key(event, truth), bisect(watched.unfollowed, index))
@@ -258,14 +261,20 @@ class Watched:
     """Those that it makes."""
     written: dict[int, tuple[Tensor, str]] = field(default_factory=dict)
     """The parameters, with the first name that each gets."""
+    assigned: dict[int, tuple[Tensor, Name]] = field(default_factory=dict)
+    """The parameters that become an attribute of a module, perhaps, with the line of that and the name."""
     unfollowed: list[int] = field(default_factory=list)
     """How many events were before each call that it does not go into."""
+
+
+_PERHAPS: Name = (0, "perhaps")
+"""The name of a parameter that perhaps has none: it, or something computed from it, becomes an attribute."""
 
 
 @contextmanager
 def _watched() -> Iterator[Watched]:
     watched, fields = Watched(), set[int]()
-    write, hand_over = State.write, calling.hand_over
+    write, hand_over, assign = State.write, calling.hand_over, objects.set_attribute
 
     def created(create: Native, call: Call) -> Value:
         module = create.run(call)
@@ -279,6 +288,14 @@ def _watched() -> Iterator[Watched]:
             watched.written.setdefault(id(value), (value, key))
         write(state, store, key, value)
 
+    def assigned(machine: Machine, owner: Value, name: str, value: Value, node: ast.AST) -> None:
+        if is_module(owner) and not machine.place(node).file.endswith(STUB):
+            for one in options(value):
+                if isinstance(one, Tensor) and one.cls is PARAMETER and id(one) not in watched.written:
+                    own = (machine.place(node).line, name) if one is value else _PERHAPS
+                    watched.assigned.setdefault(id(one), (one, own))
+        assign(machine, owner, name, value, node)
+
     def handed_over(machine: Machine, *given: Any) -> None:
         watched.unfollowed.append(len(machine.events))
         hand_over(machine, *given)
@@ -289,12 +306,13 @@ def _watched() -> Iterator[Watched]:
             patch.setitem(MODULE.fields, name, Native(create.name, partial(created, create)))
         patch.setattr(State, "write", written)
         patch.setattr(calling, "hand_over", handed_over)
+        patch.setattr(assigning, "set_attribute", assigned)
         yield watched
 
 
 def _names(machine: Machine, watched: Watched) -> dict[int, Name]:
     """The parameters of a dry run by the line that made them and the name in their module."""
-    names: dict[int, Name] = {}
+    names: dict[int, Name] = {key: name for key, (_, name) in watched.assigned.items()}
     for root in (*watched.modules, *(event.subject for event in machine.events)):
         if isinstance(root, Object) and root.cls.is_a(MODULE):
             for _, module in modules(root):
@@ -335,7 +353,7 @@ def _sets(result: Comparison, real: Real, happens: list[Happens], names: dict[in
                 why = why or ("it depends" if claim != most else "")
                 if why:
                     unknown[one.key] = why
-                    if action == "backward" and not any(claim <= all_ for all_ in truth[one.key]):
+                    if action == "backward" and not any(claim <= all_ for all_ in truth.get(one.key, ())):
                         certain[one.key].add(claim)  # it reaches at least these
                 else:
                     claims[one.key].add(claim)
@@ -386,6 +404,9 @@ def _set(event: Event, names: dict[int, Name]) -> tuple[frozenset[Name], frozens
         parameters, why = group.parameters, "" if group.complete else "parameters that nobody knows"
     else:
         return frozenset(), frozenset(), "the optimizer is not known"
+    if any(names.get(id(one)) == _PERHAPS for one in parameters):
+        parameters = [one for one in parameters if names.get(id(one)) != _PERHAPS]
+        why = why or "a parameter that is perhaps the attribute of a module"
     claim = frozenset(names.get(id(one), (0, "")) for one in parameters)
     return claim, claim | {names.get(id(one), (0, "")) for one in more}, why
 

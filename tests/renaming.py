@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.values import Function
 
 Rename = Callable[[str, int], str]
 """A new name for an old one, which has this number."""
@@ -28,7 +29,7 @@ STYLES: dict[str, Rename] = {
 
 def renamed(text: str, style: Rename, machine: Machine) -> str:
     """The program, with each name of its own renamed, but for the arguments that its dry run has guessed."""
-    guessed = {event.entry.node.lineno for event in machine.events if event.entry is not None}
+    guessed = {line for event in machine.events for line in _guessed(event.entry)}
     names = _Names(ast.parse(text), guessed)
     variables = {name: style(name, number) for number, name in enumerate(sorted(names.variables))}
     attributes = {name: style(name, number + 1_000) for number, name in enumerate(sorted(names.attributes))}
@@ -41,6 +42,15 @@ def renamed(text: str, style: Rename, machine: Machine) -> str:
             line = lines[row - 1]
             lines[row - 1] = line[:column] + new + line[column + len(token.string) :]
     return "".join(lines)
+
+
+def _guessed(entry: Any) -> Iterator[int]:
+    """The lines of an entry and of what makes the object that it is a method of: these get guessed arguments."""
+    if entry is not None:
+        yield entry.node.lineno
+        start = entry.owner.find("__init__") if getattr(entry, "owner", None) is not None else None
+        if isinstance(start, Function):
+            yield start.node.lineno
 
 
 def _tokens(text: str) -> Iterator[tuple[tokenize.TokenInfo, bool]]:

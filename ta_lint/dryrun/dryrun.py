@@ -35,6 +35,7 @@ from ta_lint.dryrun.stubs.python import (  # noqa: F401
 )
 from ta_lint.dryrun.stubs.torch import (  # noqa: F401
     autograd,
+    checkpointing,
     creation,
     data,
     environment,
@@ -45,6 +46,7 @@ from ta_lint.dryrun.stubs.torch import (  # noqa: F401
     modes,
     modules,
     operations,
+    parametrizations,
     samplers,
     training,
 )

@@ -52,6 +52,7 @@ PROGRAMS = {
     "a padded string": "x = '%999999999999d' % 5\ny = '{:999999999999}'.format(3)\nz = f'{3:999999999999}'\n",
     "a large number": "x = 10 ** 63\n" + "x = x ** 63\n" * 20 + "y = 1 << 10 ** 12\nz = 2 ** 10 ** 12\nw = 9 ** 9 ** 9 ** 9\n",
     "large bytes": "x = bytes(10 ** 12)\ny = [0] * 10 ** 12\nz = 'a' * 10 ** 12\nw = (1,) * 10 ** 12\n",
+    "a range without bound": "import torch\nz = torch.ones(4)[:3.14]\nz = torch.ones(4)[::0]\nfor i in range(10 ** 20):\n    print(i)\nx = torch.arange(10 ** 20)\ny = torch.empty(10 ** 20)[1:]\n",
     "a large range": "x = list(range(10 ** 18))\ny = {n: n for n in range(10 ** 18)}\nz = range(1, 5, 0)\nz = range()\nlist(z)\n",
     "a list in itself": "x = []\nx.append(x)\nfor y in x:\n    x.append(y)\nprint(len(x), x == x, x in x)\nimport copy\ncopy.deepcopy(x)\nz = {}\nz['z'] = z\ncopy.deepcopy(z)\n",
     "a module in itself": "import torch\nm = torch.nn.Module()\nm.m = m\nm.eval()\nlist(m.parameters())\nlist(m.modules())\nimport copy\ncopy.deepcopy(m)\nm(1)\nn = torch.nn.Sequential()\nn.append(n)\nn(1)\n",
@@ -162,3 +163,26 @@ def mutants(count: int) -> Iterator[Input]:
 def test_mutants_of_the_cases_end() -> None:
     problems = [(one.data, problem) for one in mutants(400) for problem in dry_runs.judged(one).problems]
     assert problems == []
+
+
+def test_what_happens_has_a_place(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nclass Own(torch.optim.SGD):\n    def look(self):\n        pass\n", "utf-8"
+    )
+    events = dry_run(str(script)).events
+    assert [event.place.file for event in events] == [str(script)]
+
+
+def test_a_stub_that_does_not_find_what_it_looks_for_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import torch\nx = torch.nn.ModuleList().__getitem__()\ntorch.ones(2).sum()\n", "utf-8")
+    machine = dry_run(str(script))
+    assert list(machine.misfits) == ["torch.nn.ModuleList.__getitem__"]
+    assert machine.misfits["torch.nn.ModuleList.__getitem__"].startswith("containers:")
+
+
+def test_every_stub_finds_what_it_looks_for_in_healthy_programs() -> None:
+    folder = Path(__file__).parents[1]
+    programs = [*sorted((folder / "healthy").glob("*.py")), *sorted((folder / "runs").glob("*.py"))]
+    assert {str(path): found for path in programs if (found := dry_run(str(path)).misfits)} == {}

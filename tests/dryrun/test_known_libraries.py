@@ -280,8 +280,8 @@ def test_an_operation_in_steps_says_that_its_gradient_is_zero(tmp_path: Path) ->
         ("torch.zeros(2) > 0", "bool"),
         ("torch.ones(2).to(torch.device('cpu'))", "float32"),
         ("torch.ones(2).to(settings)", None),
-        ("model(x)", None),
-        ("torch.ones(2) @ torch.ones(2)", None),
+        ("model(x)", "float32"),
+        ("torch.ones(2) @ torch.ones(2)", "float32"),
     ],
 )
 def test_a_dtype_is_known_where_the_program_says_it(tmp_path: Path, made: str, dtype: str | None) -> None:

@@ -1,10 +1,13 @@
 """What the names of a program say is no proof: under other names, a dry run says the same."""
 
 import ast
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from generating.programs import programs
+from hypothesis import HealthCheck, given, settings
 from renaming import STYLES, renamed, story
 
 import ta_lint.dryrun
@@ -34,6 +37,16 @@ def differences(text: str, folder: Path, styles: list[str]) -> Iterator[str]:
 def test_other_names_change_nothing(program: Path, tmp_path: Path) -> None:
     style = list(STYLES)[len(program.read_bytes()) % len(STYLES)]
     assert list(differences(program.read_text("utf-8"), tmp_path, ["neutral", style])) == []
+
+
+@settings(
+    derandomize=True, database=None, deadline=None, max_examples=100, suppress_health_check=list(HealthCheck)
+)
+@given(text=programs())
+def test_other_names_change_nothing_of_a_generated_program(text: str) -> None:
+    style = list(STYLES)[len(text) % len(STYLES)]
+    with tempfile.TemporaryDirectory() as folder:
+        assert list(differences(text, Path(folder), ["neutral", style])) == []
 
 
 def test_a_renamed_program_is_another_text(tmp_path: Path) -> None:

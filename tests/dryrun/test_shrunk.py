@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from generating.runs import Runner, runner
 
-HEAD = "import contextlib\nimport functools\nimport os\nimport random\nimport sys\nfrom collections import OrderedDict\nimport torch\nfrom torch import nn\nx, y = torch.randn(2, 4), torch.randn(2, 4)\n"
+HEAD = "import contextlib\nimport copy\nimport functools\nimport os\nimport random\nimport sys\nfrom collections import OrderedDict\nimport torch\nfrom torch import nn\nx, y = torch.randn(2, 4), torch.randn(2, 4)\n"
 PROGRAMS = {
     "parameters are frozen by their attribute": """
 model = nn.Linear(4, 4)
@@ -30,6 +30,168 @@ class Net(nn.Module):
 model = Net()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 optimizer.step()
+""",
+    "parameters are perhaps held": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.LSTM(4, 4) if len(sys.argv) > 3 else None
+        self.second = nn.Linear(4, 4)
+model, others = Net(), []
+for name, p in model.named_parameters():
+    if 'bias' not in name:
+        others.append(p)
+for chosen in (model.parameters(), filter(lambda p: p.requires_grad, model.parameters()), list(model.parameters())[:1], others):
+    optimizer = torch.optim.SGD(chosen, lr=0.1)
+    optimizer.step()
+for p in model.parameters():
+    p.requires_grad_(False)
+for p in [*model.parameters()]:
+    p.requires_grad = False
+loss = model.second(x).sum() + nn.Linear(4, 4)(x).sum()
+loss.backward()
+""",
+    "a part is one of two that are there": """
+first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+model = nn.Module()
+model.part = first if random.random() < 2 else second
+model.eval()
+model.requires_grad_(False)
+model.apply(lambda part: part.requires_grad_(False))
+loss = first(x).sum() + second(x).sum()
+loss.backward()
+""",
+    "checkpoints that begin a backward of their own": """
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+first, second, third = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+checkpoint(first, x)
+loss = checkpoint(second, first(x)).sum() + checkpoint(second, x, use_reentrant=True).sum()
+loss.backward()
+loss = (third(x) + checkpoint(first, x)).sum()
+loss.backward()
+loss = checkpoint_sequential(nn.Sequential(first, second, third), 3, x, use_reentrant=True).sum()
+loss.backward()
+loss = checkpoint_sequential(nn.Sequential(first, second, third), 2, first(x), use_reentrant=True).sum()
+loss.backward()
+loss = checkpoint(lambda a: second(first(a)), third(x)).sum()
+loss.backward()
+""",
+    "a part that may be many things": """
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.part = None
+    def forward(self, x):
+        if self.part is None:
+            self.part = nn.Linear(4, 4)
+        return self.part(x)
+model, other = Lazy(), nn.Linear(4, 4)
+for step in range(20):
+    chosen = model if random.random() < 2 else other
+    chosen(x)
+    chosen = model if random.random() < 2 else other
+    chosen(x)
+    chosen = model if random.random() < 2 else other
+    chosen(x)
+""",
+    "what changes nothing gives the tensor itself": """
+model, kept = nn.Linear(4, 4), nn.Dropout(0)
+out = model(x)
+with torch.no_grad():
+    same = nn.Identity()(out)
+    same = kept(nn.Dropout(0.5).eval()(same))
+    same = nn.functional.dropout(same.float(), 0.5, False)
+    lost = nn.Dropout(0.5)(out)
+loss = same.sum() + lost.sum() + nn.Linear(4, 4)(x).sum()
+loss.backward()
+model.register_parameter('scale', nn.Parameter(torch.randn(4)).float())
+model.shift = nn.Parameter(torch.randn(4, dtype=torch.float64)).to(x.dtype)
+given = nn.Parameter(torch.as_tensor(float(len(sys.argv))))
+holder = nn.Module()
+holder.given = given.float()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer.step()
+loss = holder.given + nn.Linear(4, 4)(x).sum()
+loss.backward()
+""",
+    "layers in several precisions": """
+model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.1))
+model(x)
+model.double()(x.double())
+model.to(torch.float32)(x)
+model.to(x.device)(x)
+with torch.autocast('cpu', dtype=torch.bfloat16):
+    model(x)
+    with torch.autocast('cpu', enabled=False):
+        model(x)
+@torch.autocast('cpu', dtype=torch.bfloat16)
+def mixed(x):
+    return model(x)
+mixed(x)
+small = nn.Linear(4, 4, dtype=torch.bfloat16)
+small(x.bfloat16())
+for p in small.parameters():
+    p.data = p.data.float()
+small(x)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4, dtype=torch.float64))
+        self.embedding = nn.Embedding(5, 4)
+    def forward(self, x):
+        return self.embedding(x) * self.scale
+Net()(torch.tensor([1, 2]))
+torch.set_default_dtype(torch.float64)
+nn.Linear(4, 4)(torch.randn(2, 4))
+nn.CrossEntropyLoss()(torch.randn(2, 4), torch.tensor([1, 2]))
+nn.MSELoss()(torch.randn(2, 4), torch.randn(2, 4))
+""",
+    "a part that is made late comes last": """
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = None
+        self.own = nn.Linear(4, 4)
+    def forward(self, x):
+        if self.part is None:
+            self.part = nn.Linear(4, 4, bias=False)
+        return self.part(self.own(x))
+model = Lazy()
+model(x)
+*others, last = model.parameters()
+optimizer = torch.optim.SGD(list(model.parameters())[:1], lr=0.1)
+optimizer.step()
+""",
+    "no rows and one row": """
+from torch.utils.data import DataLoader, TensorDataset
+def rows(count):
+    for _ in range(count):
+        yield torch.randn(2, 4)
+models = [nn.Linear(4, 4) for _ in range(7)]
+for batch, in DataLoader(TensorDataset(torch.randn(0, 4)), batch_size=2):
+    models[0](batch)
+for (batch,), step in zip(DataLoader(TensorDataset(torch.randn(2, 4)), batch_size=2), range(3)):
+    models[1](batch)
+    models[1].eval()
+for (batch,), step in zip(DataLoader(TensorDataset(torch.randn(9, 4)), batch_size=2), [1]):
+    models[2](batch)
+    models[2].eval()
+for batch, other in zip(rows(2), rows(0)):
+    models[3](batch)
+for batch, other in zip(rows(2), rows(1)):
+    models[2](batch)
+    models[2].train()
+for step, batch in list(enumerate(rows(0))):
+    models[3](batch)
+for batch in list(rows(1)):
+    models[4](batch)
+    models[4].eval()
+for batch in list(torch.randn(0, 2, 4)):
+    models[5](batch)
+for batch, in DataLoader([(row,) for row in torch.randn(3, 4)], batch_size=2, drop_last=True):
+    models[6](batch)
+    models[6].eval()
 """,
     "a model is one of two": """
 first, second = nn.Linear(4, 4), nn.LayerNorm(4)
@@ -84,6 +246,36 @@ for epoch in range(2):
 model = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 model(x).sum().backward()
+optimizer.step()
+""",
+    "a computed weight is frozen and copied": """
+model = nn.Sequential(nn.utils.spectral_norm(nn.Linear(4, 4)), nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)))
+again = copy.deepcopy(model)
+for p in model.parameters():
+    p.requires_grad_(False)
+lengths = [p for p in model.parameters() if p.ndim == 1]
+loss = model(x).sum() + again(x).sum() + (x @ again[1].weight).sum()
+loss.backward()
+""",
+    "a weight has two parametrizations and then none": """
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+    def forward(self, weight):
+        return weight * self.scale
+class Cut(nn.Module):
+    def forward(self, weight):
+        return weight.detach()
+model = nn.Linear(4, 4)
+nn.utils.parametrize.register_parametrization(model, 'weight', Scaled())
+loss = model(x).sum()
+loss.backward()
+nn.utils.parametrize.register_parametrization(model, 'weight', Cut())
+loss = model(x).sum()
+loss.backward()
+nn.utils.parametrize.remove_parametrizations(model, 'weight')
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 optimizer.step()
 """,
     "layers of another size than they are written": """
@@ -203,7 +395,6 @@ for _ in range(3):
     again += again
 """,
     "a model and its copy that nobody calls": """
-import copy
 model = nn.Sequential(OrderedDict([('first', nn.Linear(4, 4)), ('second', nn.Linear(4, 4))]))
 again = copy.deepcopy(model)
 loss = nn.Linear(4, 4)(x).sum() + sum(p.sum() for p in again.parameters())

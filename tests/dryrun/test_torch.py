@@ -186,3 +186,47 @@ def test_a_closure_runs_before_the_step_and_several_times_in_a_search(tmp_path: 
         "backward",
         "step",
     ]
+
+
+@pytest.mark.parametrize(
+    ("loader", "rows"),
+    [
+        ("DataLoader(TensorDataset(torch.ones(6, 2)), batch_size=3)", {3}),
+        ("DataLoader(TensorDataset(torch.ones(5, 2)), batch_size=3)", {3, 2}),
+        ("DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=3)", {3, None}),
+        ("DataLoader(TensorDataset(torch.ones(8, 2)), 3, drop_last=True)", {3}),
+        ("DataLoader(TensorDataset(torch.ones(2, 2)), batch_size=3)", {2}),
+        ("DataLoader(TensorDataset(torch.ones(2, 2)), 3, drop_last=True)", set()),
+        ("DataLoader([(torch.ones(2),)] * int(input()), 4)", {None}),
+        ("DataLoader([(torch.ones(2),)] * int(input()), 4, drop_last=True)", {4}),
+    ],
+)
+def test_a_layer_gives_as_many_rows_as_a_batch_has(
+    loader: str, rows: set[int | None], tmp_path: Path
+) -> None:
+    events = ran(tmp_path, f"model = nn.Linear(2, 5)\nfor x, in {loader}:\n    model(x)\n")
+    outputs = [event.detail["output"] for event in events if event.action == "forward"]
+    assert {one.shape for one in outputs} == {(count, 5) for count in rows}
+    assert {one.dtype for one in outputs} == ({"float32"} if rows else set())
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("", "float32"),
+        ("model = model.double()\n", "float64"),
+        ("model.to('cpu', torch.bfloat16)\n", "bfloat16"),
+        ("model.to(input())\n", "float32"),
+        ("model.to(eval(input()))\n", None),
+        ("for p in model.parameters():\n    p.data = p.data.half()\n", "float16"),
+        ("torch.autocast('cuda').__enter__()\n", None),
+        ("torch.autocast('cuda', enabled=False).__enter__()\n", "float32"),
+        ("import accelerate\naccelerate.Accelerator(mixed_precision='bf16')\n", None),
+        ("import accelerate\naccelerate.Accelerator()\n", "float32"),
+    ],
+)
+def test_a_layer_computes_in_the_precision_of_its_parameters(
+    code: str, dtype: str | None, tmp_path: Path
+) -> None:
+    events = ran(tmp_path, f"model = nn.Linear(2, 5)\n{code}model(torch.load('x.pt')['x'])\n")
+    assert last(events, "forward").detail["output"].dtype == dtype

@@ -13,6 +13,8 @@ LEARNING = (
     "nn.Sequential(OrderedDict(first=nn.Linear(4, 4), second=nn.Tanh()))",
     "nn.Sequential(OrderedDict([('first', nn.Linear(4, 4)), ('second', nn.Linear(4, 4))]))",
     "nn.Sequential(*(layer for layer in [nn.Linear(4, 4), nn.GELU()]))",
+    "nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))",
+    "nn.utils.spectral_norm(nn.Linear(4, 4))",
 )
 """Layers with parameters."""
 LAYERS = (*LEARNING[:4], "nn.Dropout(0.1)", "nn.Identity()", *LEARNING[4:])

@@ -105,7 +105,7 @@ def _before_optimizers(scope: Scope) -> Lines:
 def _epochs(scope: Scope) -> Lines:
     """The data, and the loops over it."""
     w = scope.w
-    rows = w.number(2) + 2
+    rows = w.pick(2, 3, 4, 1, 0)
     lines, data = _data(w, rows)
     loop = _passes(w, data, rows, block(scope, 2 + w.number(1)))
     after = block(scope, 1) if w.sometimes(3) else []

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from oracle import REAL, Comparison, Real, compare, is_seen
-from runnable import Program
+from runnable import Program as Script
 
 from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.program import Program, layout_of
 from ta_lint.dryrun.stubs.torch.modules import MODULE, held, modules
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.values import Known, Object, Sequence, Table, Value
@@ -42,8 +44,14 @@ class Runner:
         real = self.real(text)
         if real["status"] != "ended":
             return Comparison("generated", status=real["status"])
-        result = compare(Program("generated", self._script, text), real)
-        result.false += [*result.unsaid, *_uncertain(self._script, real), *_left(self._script, real)]
+        result = compare(Script("generated", self._script, text), real)
+        misfits = (f"{name} does not find what it looks for" for name in result.misfits)
+        result.false += [
+            *misfits,
+            *result.unsaid,
+            *_uncertain(self._script, real),
+            *_left(self._script, real),
+        ]
         return result
 
 
@@ -82,7 +90,11 @@ def _uncertain(script: Path, real: Real) -> Iterator[str]:
 
 def _left(script: Path, real: Real) -> Iterator[str]:
     """What is said of the names at the top level when the program ends, and is not so."""
-    names = dry_run(str(script)).program.frame(str(script)).names
+    machine = Machine(Program(layout_of(str(script))))
+    try:  # without what nobody calls, which `dry_run` runs after it
+        names = machine.program.module(machine, str(script), "__main__").fields
+    finally:
+        machine.give_back()
     for name, really in real["names"].items():
         if really is not None and name in names and not name.startswith("__"):
             for why in _differs(names[name], really):

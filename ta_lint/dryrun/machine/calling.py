@@ -1,6 +1,8 @@
 """Calls: of functions of the program, of classes, of what stubs describe, and of what is out of sight."""
 
 import ast
+import traceback
+from pathlib import Path
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
@@ -104,11 +106,17 @@ def native(function: Native, made: Call) -> Value:
     """What a function of a library gives."""
     try:
         return function.run(made)
-    except (
-        Misfit,
-        LookupError,
-    ):  # it gets another object than it takes, one that was not made whole, or too little
-        return Unknown(f"{function.name} gets something else than it takes")
+    except Misfit:  # it gets another object than it takes
+        pass
+    except LookupError as error:  # too little, or an object that was not made whole; or a bug of the stub
+        made.machine.misfits.setdefault(function.name, _where(error))
+    return Unknown(f"{function.name} gets something else than it takes")
+
+
+def _where(error: LookupError) -> str:
+    """The line of a stub that does not find what it looks for, and what that is."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).stem}:{last.lineno} {type(error).__name__}: {error}"
 
 
 def _is_plain(value: Value) -> bool:

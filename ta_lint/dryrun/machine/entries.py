@@ -90,6 +90,7 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
     args = [] if receiver is None else [receiver]
 
     def run() -> Value:
+        machine.frames.append(function.frame.module)
         given = guesses.arguments(machine, function, skip=len(args))
         return call(machine, function, args, given, function.node, loose=True)
 
@@ -102,6 +103,8 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
 
 
 def _instance(machine: Machine, cls: Class) -> Value:
+    if cls.made is not None:
+        machine.frames.append(machine.program.frame(cls.made.file))  # what its base classes do happens there
     start = cls.find("__init__")
     given = guesses.arguments(machine, start, skip=1) if isinstance(start, Function) else {}
     made = make(machine, cls, [], given, cls.node or ast.Pass(), loose=True)

@@ -125,7 +125,7 @@ def collected(
 
     found.each(take)
     rest = gathered[certain:]
-    return tuple(gathered[:certain]), joined(rest) if rest else Unknown("an element")
+    return tuple(gathered[:certain]), joined(rest) if rest else None
 
 
 def joined_elements(machine: Machine, value: Value, node: ast.AST) -> Value:

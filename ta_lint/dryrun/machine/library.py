@@ -35,6 +35,8 @@ DICT = Class("dict", (OBJECT,))
 STREAM = Class("generator", (OBJECT,))
 FUNCTION = Class("function", (OBJECT,))
 PROPERTY = Class("property", (OBJECT,))
+COMPUTED = Class("a computed attribute", (PROPERTY,))
+"""A property of one object alone."""
 STATICMETHOD = Class("staticmethod", (OBJECT,))
 CLASSMETHOD = Class("classmethod", (OBJECT,))
 EXCEPTION = Class("BaseException", (OBJECT,))

@@ -23,6 +23,10 @@ MOST_THROWN = 8
 """Exceptions that are told apart where they are caught."""
 
 
+MODES = {"recording": True, "autocast": False}
+"""Whether autograd records, and whether the precision of an operation is chosen for it, where nothing else is said."""
+
+
 class Raised(Exception):
     """An exception of the program, on every path from here."""
 
@@ -56,8 +60,8 @@ class Machine:
         self.events: list[Event] = []
         self.passes: list[Pass] = []
         self.frames: list[Frame] = []
-        self.modes: dict[str, Any] = {"recording": True}
-        """What holds for all code that runs: `recording` is whether autograd records; None is unknown."""
+        self.modes: dict[str, Any] = dict(MODES)
+        """What holds for all code that runs; None is unknown."""
         self.layers = 0
         """How many modules are in their `forward` now."""
         self.doubt = 0
@@ -79,6 +83,8 @@ class Machine:
         self.guessed: dict[ast.AST, Value] = {}
         """What code out of sight has given, by where it is assigned."""
         self.called: set[ast.AST] = set()
+        self.misfits: dict[str, str] = {}
+        """The functions of libraries that did not find what they look for in what they get, each with the line that it looks in."""
         self.catches: list[Catch] = []
         """Who catches exceptions, the innermost last."""
         self.heavy: set[ast.AST] = set()
@@ -126,6 +132,11 @@ class Machine:
         frame = self.frames[-1]
         return frame.site or Place(frame.file, node)
 
+    def mode(self, name: str) -> bool | None:
+        """Whether a mode is on, None if nobody knows."""
+        value = self.modes[name]
+        return value if isinstance(value, bool) else None
+
     def step(self) -> None:
         """One more statement or call.
 
@@ -142,8 +153,9 @@ class Machine:
         self.limit = min(self.steps + MOST_STEPS, self.end)
         self.doubt, self.layers = 0, 0
         self.passes, self.catches, self.assumed = [], [], {}
-        if self.modes["recording"] is not True:
-            self.state.write(self.modes, "recording", True)
+        for name, value in MODES.items():
+            if self.modes[name] is not value:
+                self.state.write(self.modes, name, value)
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -71,7 +71,10 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     """`value.name`."""
     if isinstance(value, Choice):
-        return joined([attribute(machine, one, name, node) for one in _there(value)])
+        found = [attribute(machine, one, name, node) for one in _there(value)]
+        if len(found) > 1 and all(isinstance(one, Bound) for one in found):
+            return Choice(tuple(dict.fromkeys(found)))  # however many: what is called may change its object
+        return joined(found)
     if isinstance(value, External | Native):
         known = library.find(f"{value.name}.{name}")
         _noted(machine, known)
@@ -82,26 +85,24 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if not isinstance(value, Object):
         unseen = isinstance(value, Unknown) and value.type is None
         kind = library.UNSEEN if unseen else library.class_of(value)
-        found = None if kind is None else kind.find(name)
-        return Bound(value, found) if found is not None else part_of(value, name)
+        own = None if kind is None else kind.find(name)
+        return Bound(value, own) if own is not None else part_of(value, name)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
     if has_fields and name in value.fields:
-        return _field(machine, value, name)
+        return _field(machine, value, name, node)
     if isinstance(value, Module | Function):
         machine.memo.read(value.fields, name, ABSENT)
-    found = value.cls.find(name)
-    if found is not None:
-        _noted(machine, found)
-        return _of_instance(machine, value, found, node)
+    own = value.cls.find(name)
+    if own is not None:
+        _noted(machine, own)
+        return _of_instance(machine, value, own, node)
     getter = value.cls.find("__getattr__")
     if getter is not None:
         return call(machine, getter, [value, Known(name)], {}, node)
-    found = library.UNSEEN.find(name) if value.cls.out_of_sight else None
-    if found is not None:
-        return Bound(value, found)
-    return _missing(value.cls, name, value)
+    unseen_method = library.UNSEEN.find(name) if value.cls.out_of_sight else None
+    return _missing(value.cls, name, value) if unseen_method is None else Bound(value, unseen_method)
 
 
 def _class_attribute(machine: Machine, cls: Class, name: str, node: ast.AST) -> Value:
@@ -113,8 +114,10 @@ def _class_attribute(machine: Machine, cls: Class, name: str, node: ast.AST) -> 
     return _missing(cls, name) if getter is None else call(machine, getter, [cls, Known(name)], {}, node)
 
 
-def _field(machine: Machine, value: Object, name: str) -> Value:
+def _field(machine: Machine, value: Object, name: str, node: ast.AST) -> Value:
     found = value.fields[name]
+    if isinstance(found, Object) and found.cls is library.COMPUTED:
+        return call(machine, found.fields["get"], [value], {}, node)
     if isinstance(found, OnDemand):
         found = machine.program.demanded(machine, value.fields, name)
     if isinstance(value, Module | Function):
@@ -210,6 +213,8 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
                 and not isinstance(found, Function)
             ):
                 target.fields[name] = found  # a branch that does not come by here leaves what the class says
+            if name in target.fields and (replaced := target.cls.find("__replaced__")) is not None:
+                call(machine, replaced, [target, Known(name), new], {}, node)
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
             )

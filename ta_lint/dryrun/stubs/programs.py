@@ -13,8 +13,9 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.library import family, stub
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.program import Program, layout_of
+from ta_lint.dryrun.program import Program
 from ta_lint.dryrun.values import NONE, Known, Unknown, Value
+from ta_lint.project.layout import Layout
 
 FOLDER = Path(__file__).with_suffix("")
 OTHER = "__getattr__"
@@ -35,7 +36,7 @@ def _define(file: Path) -> None:
     @cache
     def loaded() -> tuple[Machine, Frame]:
         """The file has run, once in a process."""
-        machine = Machine(Program(layout_of(str(file))))
+        machine = Machine(Program(Layout(str(FOLDER))))
         frame = Frame(str(file))
         frame.names["__name__"] = Known(file.stem)
         machine.frames.append(frame)

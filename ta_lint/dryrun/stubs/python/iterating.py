@@ -44,7 +44,7 @@ def _range(made: Call) -> Value:
         if len(numbers[: _FEW + 1]) <= _FEW:
             return list_of(map(Known, numbers))
         first: Value = Known(numbers[0])
-        few = tuple(map(Known, numbers)) if len(numbers) <= _FEW_INSIDE else None
+        few = tuple(map(Known, numbers)) if len(numbers[: _FEW_INSIDE + 1]) <= _FEW_INSIDE else None
     else:
         few = None
         first = Known(0) if len(bounds) == 1 else made.args[0] if made.args else Unknown("a number", "int")
@@ -124,18 +124,31 @@ def _zip(made: Call) -> Value:
         joined([*one[0], *([] if one[1] is None else [one[1]])]) if isinstance(one, tuple) else NONE
         for index, one in enumerate(found)
     ]  # fmt: skip
+    counts = [len(one[0]) for one in found if isinstance(one, tuple) and one[1] is None]
     for index, one in enumerate(found):
         if isinstance(one, Stream) and index != position:
-            others[index] = iteration.joined_elements(made.machine, one, made.node)
-    over = stream
+            items, rest = iteration.collected(made.machine, one, made.node)
+            others[index] = joined([*items, *([] if rest is None else [rest])])
+            counts += [len(items)] if rest is None else []
+    over, least = stream, min(counts, default=None)
 
     def each(consumer: Consumer) -> Flow:
+        number, ended = 0, False
+
         def row(element: Value) -> Flow:
-            return consumer(
-                tuple_of([element if index == position else other for index, other in enumerate(others)])
+            nonlocal number, ended
+            number += 1
+            ended = least is not None and number > least
+            return (
+                Flow.BREAK
+                if ended
+                else consumer(
+                    tuple_of([element if index == position else other for index, other in enumerate(others)])
+                )
             )
 
-        return over.each(row)
+        flow = Flow.ON if least == 0 else over.each(row)
+        return Flow.ON if ended else flow
 
     return Stream(STREAM, each, over.of, made.place, settles=over.settles)
 

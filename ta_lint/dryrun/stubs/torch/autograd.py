@@ -26,15 +26,14 @@ def _apply(made: Call) -> Value:
     made.machine.state.write(made.machine.modes, "recording", False)
     result = call(made.machine, forward, [*context, *args], made.kwargs, made.node, loose=made.loose)
     made.machine.state.write(made.machine.modes, "recording", before)
-    return _leads_to(result, facts, made)
+    return leads_to(result, facts, made)
 
 
-def _leads_to(value: Value, facts: Facts, made: Call) -> Value:
+def leads_to(value: Value, facts: Facts, made: Call) -> Value:
+    """A result whose tensors autograd leads from to where these facts lead."""
     if isinstance(value, Sequence):
-        rest = None if value.rest is None else _leads_to(value.rest, facts, made)
-        return Sequence(
-            value.cls, tuple(_leads_to(one, facts, made) for one in value.items), rest, made.place
-        )
+        rest = None if value.rest is None else leads_to(value.rest, facts, made)
+        return Sequence(value.cls, tuple(leads_to(one, facts, made) for one in value.items), rest, made.place)
     if isinstance(value, Tensor):
         return Tensor(replace(facts, shape=value.facts.shape, dtype=value.facts.dtype), made.place)
     return Tensor(facts, made.place) if isinstance(value, Unknown) and value.type is None else value

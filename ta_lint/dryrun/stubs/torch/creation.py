@@ -5,7 +5,7 @@ from dataclasses import replace
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, stub
 from ta_lint.dryrun.stubs.sklearn import PART
-from ta_lint.dryrun.stubs.torch import dtypes
+from ta_lint.dryrun.stubs.torch import dtypes, shapes
 from ta_lint.dryrun.stubs.torch.operations import moved
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, METHOD, operand, register
 from ta_lint.dryrun.stubs.torch.shapes import sizes
@@ -83,7 +83,8 @@ def counted(made: Call) -> Value:
         dtype = dtypes.default(made.machine)
     else:
         dtype = "int64" if whole and all(isinstance(one, int) for one in given) else None
-    length = len(range(*given)) if dtype == "int64" and 0 not in given[2:] and len(given) <= 3 else None  # type: ignore[arg-type]
+    known = dtype == "int64" and 0 not in given[2:] and len(given) <= 3
+    length = shapes.count(range(*given)) if known else None  # type: ignore[arg-type]
     return _new(made, (length,), dtype)
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import attempt
+from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.library import (
     DICT,
     STREAM,
+    find,
     keeps,
     list_of,
     method,
@@ -22,6 +23,7 @@ from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
     DATA,
+    FALSE,
     NONE,
     Bound,
     Choice,
@@ -83,8 +85,20 @@ def _split(made: Call) -> Value:
     return list_of(parts)
 
 
-@method(DATASET, "__len__")
+@method(TENSORS, "__len__")
+def _rows_of_tensors(made: Call) -> Value:
+    own = made.own()
+    first = next(iter(own.fields["tensors"].items), NONE)
+    return call(made.machine, find("builtins.len"), [first], {}, made.node)
+
+
 @method(LOADER, "__len__")
+def _number_of_batches(made: Call) -> Value:
+    found = _count(*_counts(made.machine, made.own(), made.node))
+    return Unknown("a length", "int") if found is None else Known(found)
+
+
+@method(DATASET, "__len__")
 def _length(made: Call) -> Value:
     return Unknown("a length", "int")
 
@@ -116,16 +130,51 @@ def _batches(made: Call) -> Value:
     own = made.own()
     machine, node = made.machine, made.node
 
+    sizes = _sizes(machine, own, node)
+
     def each(consumer: Consumer) -> Flow:
         machine.emit("epoch", node, own)
-        for _ in range(2):
+        for size in sizes:
             machine.emit("batch", node, own)
-            flow = consumer(batch(machine, own, node))
+            flow = consumer(batch(machine, own, node, size))
             if flow is not Flow.ON:
                 return flow
         return Flow.ON
 
     return Stream(STREAM, each, own, made.place)
+
+
+def _counts(machine: Machine, loader: Object, node: ast.AST) -> tuple[int | None, int | None, int | None]:
+    """How many rows a loader goes over, how many of them are a batch, and whether it leaves out what is less; None is not known."""
+    dataset = loader.fields.get("dataset", NONE)
+    size, drops = loader.fields.get("batch_size", Known(1)), loader.fields.get("drop_last", FALSE)
+    chosen = any(loader.fields.get(name, NONE) != NONE for name in ("sampler", "batch_sampler"))
+    counted = not chosen and not (isinstance(dataset, Object) and dataset.cls.is_a(ITERABLE))
+    length = attempt(machine, find("builtins.len"), [dataset], node) if counted else NONE
+    known = [
+        one.value if isinstance(one, Known) and isinstance(one.value, int) else None
+        for one in (length, size, drops)
+    ]
+    own = loader.fields.get("batch_sampler", NONE) == NONE and known[1] != 0
+    return known[0], known[1] if own else None, known[2] if own else None
+
+
+def _count(rows: int | None, size: int | None, drops: int | None) -> int | None:
+    """How many batches that are, None if nobody knows."""
+    if rows is None or size is None or drops is None:
+        return None
+    return (rows if drops else rows + size - 1) // size
+
+
+def _sizes(machine: Machine, loader: Object, node: ast.AST) -> list[int | None]:
+    """The rows of the first batch and of all later ones, as far as there are any; None where they differ or nobody knows."""
+    rows, size, drops = _counts(machine, loader, node)
+    count = _count(rows, size, drops)
+    if rows is None or size is None or count is None:
+        return [size if drops else None] * 2
+    last = size if drops else rows - size * (count - 1)
+    later = last if count == 2 else size if last == size else None
+    return [] if count == 0 else [last] if count == 1 else [size, later]
 
 
 def sample(machine: Machine, dataset: Value, node: ast.AST) -> Value:
@@ -145,7 +194,7 @@ def sample(machine: Machine, dataset: Value, node: ast.AST) -> Value:
     return Unknown("an item of a dataset out of sight")
 
 
-def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
+def batch(machine: Machine, loader: Object, node: ast.AST, size: int | None) -> Value:
     """One batch of a loader: what its `collate_fn` makes of items, or the items with one more dimension."""
     one = sample(machine, loader.fields.get("dataset", NONE), node)
     collate = loader.fields.get("collate_fn", NONE)
@@ -156,21 +205,23 @@ def batch(machine: Machine, loader: Object, node: ast.AST) -> Value:
     ):
         made = attempt(machine, collate, [list_of((), one)], node)
         return Object(BATCH, loader.made, {"of": loader}) if isinstance(made, Unknown) else made
-    return collated(one, loader)
+    return collated(one, loader, size)
 
 
-def collated(value: Value, loader: Object | None) -> Value:
+def collated(value: Value, loader: Object | None, size: int | None = None) -> Value:
     """Items as a batch: numbers and arrays become tensors."""
     if isinstance(value, Tensor):
         grows = loader is None or loader.fields.get("batch_size") != NONE
-        shape = None if value.facts.shape is None or not grows else (None, *value.facts.shape)
+        shape = None if value.facts.shape is None or not grows else (size, *value.facts.shape)
         return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype), value.made)
     if isinstance(value, Sequence) and value.rest is None:
-        return tuple_of([collated(one, loader) for one in value.items])
+        return tuple_of([collated(one, loader, size) for one in value.items])
     if isinstance(value, Table):
-        return Table(value.cls, value.made, {key: collated(one, loader) for key, one in value.fields.items()})
+        return Table(
+            value.cls, value.made, {key: collated(one, loader, size) for key, one in value.fields.items()}
+        )
     if isinstance(value, Choice) and all(isinstance(one, Table) for one in value.options):
-        return _rows([collated(one, loader) for one in value.options])
+        return _rows([collated(one, loader, size) for one in value.options])
     if isinstance(value, Known) and isinstance(value.value, str):
         return list_of((), value)
     if isinstance(value, Known) or (

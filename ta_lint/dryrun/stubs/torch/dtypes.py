@@ -6,7 +6,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import stub
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, tensors_in
-from ta_lint.dryrun.values import NONE, External, Known, Sequence, Unknown, Value
+from ta_lint.dryrun.values import NONE, External, Known, Object, Sequence, Unknown, Value, options
 
 Dtype = Callable[[Call], str | None]
 """The dtype of the result of a call, None if it is not known."""
@@ -54,9 +54,48 @@ def _set_default(made: Call) -> Value:
     return NONE
 
 
+def asked(made: Call, before: str | None) -> str | None:
+    """The dtype that `to` and `type` ask for, or that from before."""
+    for name, value in [*((None, one) for one in made.args[1:]), *made.kwargs.items()]:
+        if isinstance(value, Tensor):
+            return value.facts.dtype
+        if (found := named(value)) is not None:
+            return found
+        elsewhere = all(
+            isinstance(one, Known)
+            or (isinstance(one, Object) and one.cls.name == "torch.device")
+            or (isinstance(one, Unknown) and one.type in ("device", "str"))
+            for one in options(value)
+        )
+        if name not in ("device", "non_blocking", "copy", "memory_format") and not elsewhere:
+            before = None
+    return None if made.loose else before
+
+
 def unknown(made: Call) -> str | None:
-    """Nobody knows, or it depends on whether autocast is on."""
+    """Nobody knows."""
     return None
+
+
+def steady(made: Call) -> bool:
+    """Whether nothing but its inputs decides in which precision an operation computes."""
+    return made.machine.mode("autocast") is False
+
+
+def product(made: Call) -> str | None:
+    """That of the tensors, if they all have one. Autocast computes it in another precision."""
+    return same(made) if steady(made) else None
+
+
+def of_first(made: Call) -> str | None:
+    """That of the first tensor. Autocast computes it in another precision."""
+    return first(made) if steady(made) else None
+
+
+def of_weight(made: Call) -> str | None:
+    """That of the second argument."""
+    weight = made.given(1, "weight")
+    return weight.facts.dtype if isinstance(weight, Tensor) and steady(made) else None
 
 
 def same(made: Call) -> str | None:

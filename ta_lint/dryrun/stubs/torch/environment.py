@@ -145,11 +145,6 @@ def _vector(made: Call) -> Value:
     return NONE
 
 
-@stub("torch.nn.utils.remove_spectral_norm", "torch.nn.utils.remove_weight_norm")
-def _same_module(made: Call) -> Value:
-    return made.argument(0, "module")
-
-
 def _converted(made: Call) -> Value:
     """`SyncBatchNorm.convert_sync_batchnorm`: the layers get another class, and keep their parameters."""
     return made.argument(1, "module")

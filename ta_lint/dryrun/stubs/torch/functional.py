@@ -5,6 +5,7 @@ from ta_lint.dryrun.machine.library import stub, tuple_of
 from ta_lint.dryrun.stubs.torch import dtypes, shapes
 from ta_lint.dryrun.stubs.torch.dtypes import floating, int64, same
 from ta_lint.dryrun.stubs.torch.in_place import in_place
+from ta_lint.dryrun.stubs.torch.operations import without
 from ta_lint.dryrun.stubs.torch.rows import (
     CUTS,
     FLAT,
@@ -14,6 +15,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
     METHOD,
     Row,
     define,
+    operand,
     register,
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, unknown
@@ -31,14 +33,15 @@ define((
     Row(FOLLOWS, own, floating, "softsign tanhshrink", FUNCTIONAL),
     Row(FOLLOWS, own, dtypes.unknown, "gumbel_softmax", FUNCTIONAL, means="probabilities"),
     Row(FOLLOWS, own, same, "logsigmoid", FUNCTIONAL, means="log-probabilities"),
-    Row(FOLLOWS, own, dtypes.unknown, "batch_norm instance_norm layer_norm rms_norm group_norm", BOTH),
-    Row(FOLLOWS, own, dtypes.unknown, "local_response_norm normalize", FUNCTIONAL),
-    Row(FOLLOWS, own, dtypes.unknown, "prelu", (*BOTH, *METHOD)),
-    Row(FOLLOWS, shapes.embedded, dtypes.unknown, "embedding", BOTH),
-    Row(FOLLOWS, shapes.linear, dtypes.unknown, "linear", FUNCTIONAL),
-    Row(FOLLOWS, unknown, dtypes.unknown, "bilinear conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d", BOTH),
+    Row(FOLLOWS, own, dtypes.product, "batch_norm instance_norm layer_norm rms_norm group_norm", BOTH),
+    Row(FOLLOWS, own, dtypes.product, "local_response_norm normalize", FUNCTIONAL),
+    Row(FOLLOWS, own, dtypes.product, "prelu", (*BOTH, *METHOD)),
+    Row(FOLLOWS, shapes.embedded, dtypes.of_weight, "embedding", FUNCTIONAL),
+    Row(FOLLOWS, unknown, dtypes.of_first, "embedding", FUNCTION),
+    Row(FOLLOWS, shapes.linear, dtypes.product, "linear", FUNCTIONAL),
+    Row(FOLLOWS, unknown, dtypes.product, "bilinear conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d", BOTH),
     Row(FOLLOWS, unknown, dtypes.unknown, "embedding_bag", FUNCTIONAL),
-    Row(FOLLOWS, unknown, dtypes.unknown, "scaled_dot_product_attention", FUNCTIONAL),
+    Row(FOLLOWS, unknown, dtypes.product, "scaled_dot_product_attention", FUNCTIONAL),
     Row(FOLLOWS, unknown, dtypes.unknown, "multi_head_attention_forward", FUNCTIONAL, parts="*"),
     Row(FOLLOWS, shapes.pooled_to(1), same, "adaptive_avg_pool1d", BOTH),
     Row(FOLLOWS, shapes.pooled_to(2), same, "adaptive_avg_pool2d", FUNCTIONAL),
@@ -49,7 +52,7 @@ define((
     Row(FOLLOWS, unknown, same, "fold glu interpolate pad unfold upsample upsample_bilinear upsample_nearest", FUNCTIONAL),
     Row(FOLLOWS, unknown, same, "pixel_shuffle pixel_unshuffle", BOTH),
     Row(FOLLOWS, unknown, dtypes.unknown, "affine_grid grid_sample", FUNCTIONAL),
-    Row(FOLLOWS, unknown, dtypes.unknown, "cosine_similarity pairwise_distance pdist", BOTH),
+    Row(FOLLOWS, unknown, dtypes.product, "cosine_similarity pairwise_distance pdist", BOTH),
     Row(CUTS, shapes.classes, int64, "one_hot", FUNCTIONAL),
     Row(FOLLOWS, unknown, same, """
         adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices fractional_max_pool2d_with_indices
@@ -132,9 +135,17 @@ register("""
     elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish relu6 silu softplus softshrink
 """, activation, FUNCTIONAL)  # fmt: skip
 register("hardshrink", activation, (*FUNCTION, *METHOD))
-register("alpha_dropout dropout feature_alpha_dropout", activation, BOTH)
-register("feature_dropout", activation, FUNCTION)
-register("dropout1d dropout2d dropout3d", activation, FUNCTIONAL)
+
+
+def dropped(made: Call) -> Value:
+    """Some numbers less, or the tensor itself where nothing is dropped."""
+    training = made.constant(2, "training", made.constant(2, "train", True))
+    return without(made, operand(made), made.constant(1, "p"), training, activation(made))
+
+
+register("alpha_dropout dropout feature_alpha_dropout", dropped, BOTH)
+register("feature_dropout", dropped, FUNCTION)
+register("dropout1d dropout2d dropout3d", dropped, FUNCTIONAL)
 
 _pooled = Row(FOLLOWS, unknown, same, "")
 

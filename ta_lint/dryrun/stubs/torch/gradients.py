@@ -56,12 +56,11 @@ def held_by(optimizer: Object) -> Group:
         parameters = group.fields.get("params") if isinstance(group, Table) else None
         if not isinstance(parameters, Sequence) or parameters.rest is not None:
             complete = False
-        for value in parameters.items if isinstance(parameters, Sequence) else ():
-            for one in options(value):
-                if isinstance(one, Tensor):
-                    found[id(one)] = one
-                else:
-                    complete = False
+        for one in parameters.items if isinstance(parameters, Sequence) else ():
+            if isinstance(one, Tensor):
+                found[id(one)] = one
+            else:
+                complete = False
     return Group(tuple(found.values()), complete)
 
 

@@ -24,7 +24,7 @@ def in_place(made: Call) -> Value:
         return own if own is not None else NONE
     name = made.name
     made.emit("write", own, by=name)
-    recording = made.machine.modes["recording"]
+    recording = made.machine.mode("recording")
     if own.takes_gradient:
         return own
     shape = None if name in RESHAPES else own.facts.shape

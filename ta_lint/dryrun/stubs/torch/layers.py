@@ -1,15 +1,19 @@
 """The layers of `torch.nn`: their parameters, and what they do to shapes. A layer is one row."""
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.library import COMPUTED, family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.modules import MODULE
+from ta_lint.dryrun.stubs.torch.operations import without
 from ta_lint.dryrun.stubs.torch.rows import as_indices
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import FALSE, NONE, Choice, Class, Known, Sequence, Unknown, Value
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed, tensors_in
+from ta_lint.dryrun.values import FALSE, NONE, TRUE, Choice, Class, Known, Object, Sequence, Unknown, Value
 
 Sizes = dict[str, Any]
 """The arguments of a layer that are constants; `...` where one is not known."""
@@ -172,6 +176,7 @@ _TRANSPOSED = (
     "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
 )
 _BATCH_NORM = "num_features eps=0 momentum=0 affine=True track_running_stats=True"
+_DROPOUTS = frozenset("AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout".split())
 LAYERS = {
     "Linear": Layer("in_features out_features bias=True", _linear, _last("out_features")),
     "Bilinear": Layer(
@@ -243,9 +248,10 @@ LAYERS = {
     **{f"MaxPool{n}d": Layer(_MAX_POOL, _none, _spatial(n, _pooled)) for n in (1, 2, 3)},
     "GLU": Layer("dim=-1", _none, _halved),
     "Flatten": Layer("start_dim=1 end_dim=-1", _none, _flattened),
+    **{name: Layer("p=0.5", _none, _same) for name in _DROPOUTS},
     **{
         name: Layer("dim=None", _none, _same)
-        for name in "AlphaDropout CELU Dropout Dropout1d Dropout2d Dropout3d ELU FeatureAlphaDropout GELU Hardshrink Hardsigmoid Hardswish "
+        for name in "CELU ELU GELU Hardshrink Hardsigmoid Hardswish "
         "Hardtanh Identity LeakyReLU LogSigmoid LogSoftmax Mish RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus "
         "Softshrink Softsign Tanh Tanhshrink Threshold".split()
     },
@@ -269,9 +275,7 @@ def _arguments(layer: Layer, made: Call) -> Sizes:
     sizes: Sizes = {}
     for index, one in enumerate(layer.arguments.split(), 1):
         name, _, default = one.partition("=")
-        known = {"True": True, "False": False, "None": None}.get(
-            default, int(default) if default.lstrip("-").isdigit() else ...
-        )
+        known = ast.literal_eval(default) if default else ...
         sizes[name] = _plain(made.argument(index, name, known))
     return sizes
 
@@ -282,6 +286,30 @@ def _plain(value: Value) -> Any:
         parts = tuple(one.value if isinstance(one, Known) else None for one in value.items)
         return parts if all(isinstance(one, int) for one in parts) else ...
     return value.value if isinstance(value, Known) else ...
+
+
+def _used(made: Call, own: Object) -> list[Value]:
+    """The parameters that a layer computes with, and what it computes from others."""
+    computed_ = [
+        attribute(made.machine, own, name, made.node)
+        for name, value in own.fields.items()
+        if isinstance(value, Object) and value.cls is COMPUTED
+    ]
+    given = [
+        value
+        for name, value in own.fields.items()
+        if isinstance(value, Tensor | Choice) and not (computed_ and name.startswith("parametrizations."))
+    ]
+    return [*computed_, *given]
+
+
+def _dtype(made: Call, name: str, parameters: list[Value]) -> str | None:
+    """The dtype of what a layer gives: that of its parameters, which its input has to have."""
+    if not dtypes.steady(made):
+        return None
+    given, own = ({one.facts.dtype for one in tensors_in(some)} for some in (made.args[1:], parameters))
+    kinds = own if own and "Norm" not in name else own | (given or {None})  # a norm takes another dtype too
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 _BASES = {
@@ -308,9 +336,13 @@ def _define(name: str, layer: Layer) -> Class:
         own.fields["sizes"] = sizes
         if name in ("Softmax", "LogSoftmax"):
             own.fields["dim"] = made.argument(1, "dim")
+        asked = made.kwargs.get("dtype", NONE)
+        dtype = None if made.loose else dtypes.default(made.machine) if asked == NONE else dtypes.named(asked)
         for parameter, shape in layer.parameters(sizes).items():
             made.machine.state.write(
-                own.fields, parameter, Tensor(Facts(requires=True, shape=shape), made.place, PARAMETER)
+                own.fields,
+                parameter,
+                Tensor(Facts(requires=True, shape=shape, dtype=dtype), made.place, PARAMETER),
             )
         for argument, size in sizes.items():
             if argument not in own.fields and size is not ... and not isinstance(size, tuple):
@@ -319,7 +351,7 @@ def _define(name: str, layer: Layer) -> Class:
 
     def forward(made: Call) -> Value:
         own = made.own()
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
+        parameters = _used(made, own)
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
         sizes = own.fields.get("sizes")
@@ -327,7 +359,15 @@ def _define(name: str, layer: Layer) -> Class:
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
         inputs = [*parameters, *made.args[1:], *made.kwargs.values()]
-        result = computed(made.machine, inputs, made.place, shape=output, scale=scale)
+        if name == "Identity" and first is not None:
+            return first
+        result = computed(
+            made.machine, inputs, made.place, shape=output, scale=scale, dtype=_dtype(made, name, parameters)
+        )
+        if name in _DROPOUTS:
+            training = own.fields.get("training", TRUE)
+            known = training.value if isinstance(training, Known) else ...
+            return without(made, first, (sizes or {}).get("p", ...), known, result)
         places = (sizes or {}).get("return_indices", False)
         if places is not False:
             return (
@@ -362,8 +402,7 @@ def _any_layer(name: str) -> Value | None:
 
     def forward(made: Call) -> Value:
         own = made.own()
-        parameters = [value for value in own.fields.values() if isinstance(value, Tensor | Choice)]
-        return computed(made.machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
+        return computed(made.machine, [*_used(made, own), *made.args[1:], *made.kwargs.values()], made.place)
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
@@ -385,6 +424,10 @@ LOSSES = {
 """The classes of losses, and the function that each calls."""
 
 
+_OF_CLASSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss"})
+"""The losses whose target is no floating number."""
+
+
 def _loss(function: str) -> Callable[[Call], Value]:
     def compute(made: Call) -> Value:
         reduced = made.constant(99, "reduction", "mean")
@@ -393,6 +436,7 @@ def _loss(function: str) -> Callable[[Call], Value]:
             made.values(),
             made.place,
             shape=() if reduced in ("mean", "sum", "batchmean") else None,
+            dtype=dtypes.of_first(made) if function in _OF_CLASSES else dtypes.product(made),
         )
         made.emit("loss", result, by=function, input=made.given(0, "input"), target=made.given(1, "target"))
         return result

@@ -98,7 +98,8 @@ def _kind(made: Call) -> Value:
     own = made.args[0]
     if name == "ndim" and isinstance(own, Tensor) and own.facts.shape is not None:
         return Known(len(own.facts.shape))
-    return Unknown(f"the {name} of a tensor", "int" if name in ("itemsize", "nbytes", "ndim") else "kind")
+    kind = {"device": "device", "itemsize": "int", "nbytes": "int", "ndim": "int"}.get(name, "kind")
+    return Unknown(f"the {name} of a tensor", kind)
 
 
 @attribute_of(TENSOR, "dtype")
@@ -156,6 +157,8 @@ def _set(made: Call) -> Value:
         elif not (isinstance(value, Tensor) and value.facts.source is own):  # it is scaled, or clipped
             made.emit("clear", own, before=gradients.assigned(made.machine, own))
     elif name == "data":
+        new = value.facts if isinstance(value, Tensor) else Facts()
+        made.machine.state.write(own.fields, FACTS, replace(own.facts, shape=new.shape, dtype=new.dtype))
         made.emit("write", own, by="data")
     elif isinstance(name, str):
         made.machine.state.write(own.fields, name, value)
@@ -332,8 +335,9 @@ def _copied(made: Call) -> Value:
 @method(PARAMETER, "__new__")
 def _parameter(made: Call) -> Value:
     data, wants = made.argument(1, "data"), made.constant(2, "requires_grad", True)
-    shape = data.facts.shape if isinstance(data, Tensor) else None
-    return Tensor(Facts(requires=None if wants is ... else bool(wants), shape=shape), made.place, PARAMETER)
+    given = data.facts if isinstance(data, Tensor) else Facts()
+    facts = Facts(requires=None if wants is ... else bool(wants), shape=given.shape, dtype=given.dtype)
+    return Tensor(facts, made.place, PARAMETER)
 
 
 @stub(

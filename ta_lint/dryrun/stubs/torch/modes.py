@@ -111,7 +111,7 @@ for _name in ("no_grad", "inference_mode", "enable_grad"):
 
 @stub("torch.is_grad_enabled")
 def _is_recording(made: Call) -> Value:
-    on = made.machine.modes["recording"]
+    on = made.machine.mode("recording")
     return Unknown("the mode", "bool") if on is None else Known(on)
 
 
@@ -120,11 +120,49 @@ AUTOCAST = new_class(
 )
 
 
-@method(AUTOCAST, "__init__", "__enter__", "__exit__")
+@method(AUTOCAST, "__init__")
 def _autocast(made: Call) -> Value:
-    return made.args[0] if made.name == "__enter__" else NONE
+    """Old classes get first whether it is on, and `torch.autocast` gets the kind of device first."""
+    own, first = made.own(), made.argument(1, "device_type")
+    at = 3 if isinstance(first, Known) and isinstance(first.value, str) else 1
+    asked = made.argument(at, "enabled", True)
+    own.fields["wants"] = Known(
+        asked.value if isinstance(asked, Known) and isinstance(asked.value, bool) else None
+    )
+    return NONE
 
 
-@method(AUTOCAST, "__call__")
-def _under_autocast(made: Call) -> Value:
-    return made.args[1] if len(made.args) > 1 else NONE
+@method(AUTOCAST, "__enter__")
+def _chosen(made: Call) -> Value:
+    """From here on, the precision of an operation depends on which it is."""
+    own = made.own()
+    own.fields["before"] = Known(made.machine.mode("autocast"))
+    made.machine.state.write(made.machine.modes, "autocast", own.fields.get("wants", NONE).value)
+    return own
+
+
+@method(AUTOCAST, "__exit__")
+def _as_before(made: Call) -> Value:
+    made.machine.state.write(made.machine.modes, "autocast", made.own().fields.get("before", FALSE).value)
+    return NONE
+
+
+@stub("torch.set_autocast_enabled", "torch.set_autocast_cache_enabled", "torch.set_autocast_cpu_enabled")
+def _set_autocast(made: Call) -> Value:
+    made.machine.state.write(made.machine.modes, "autocast", None)
+    return NONE
+
+
+method(AUTOCAST, "__call__")(_decorate)
+
+
+@stub("ta_lint.precision")
+def _precision(made: Call) -> Value:
+    """A library gets a precision to train in."""
+    if made.argument(0, "precision") not in _FULL:
+        made.machine.state.write(made.machine.modes, "autocast", None)
+    return NONE
+
+
+_FULL = (NONE, *map(Known, (False, 32, "32", "32-true", "fp32", "no")))
+"""The precisions in which everything is as it is without a library."""

@@ -1,14 +1,16 @@
 """`torch.nn.Module` and containers of modules: children, parameters, modes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
-from ta_lint.dryrun.stubs.torch import gradients
+from ta_lint.dryrun.stubs.torch import dtypes, gradients
 from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
@@ -26,6 +28,8 @@ from ta_lint.dryrun.values import (
     options,
 )
 
+O = TypeVar("O", bound=Object)
+
 MODULE = new_class("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule")
 DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
@@ -36,7 +40,25 @@ class Held:
     """The parameters of something, with their names there, and whether these are all."""
 
     parameters: tuple[tuple[str, Tensor], ...]
-    complete: bool
+    perhaps: frozenset[Tensor]
+    """Those of them that it holds on some paths."""
+    open: bool
+    """Whether it may hold others."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it certainly holds all these and no others."""
+        return not self.open and not self.perhaps
+
+    def in_order(self) -> tuple[list[tuple[str, Value]], Value | None]:
+        """Those that come first, and what any further one is."""
+        unknown = "a parameter out of sight" if self.open else None
+        return in_order(((name, one, one not in self.perhaps) for name, one in self.parameters), unknown)
+
+    @property
+    def values(self) -> list[Value]:
+        """Each, or perhaps None."""
+        return [Choice((one, NONE)) if one in self.perhaps else one for _, one in self.parameters]
 
 
 def distant(machine: Machine, made: Call | None, cls: Class = DISTANT) -> Object:
@@ -54,46 +76,74 @@ def is_module(value: Value) -> bool:
     return isinstance(value, Object) and not isinstance(value, Class) and value.cls.is_a(MODULE)
 
 
-def children(module: Object) -> Iterator[tuple[str, Object]]:
-    """The modules that a module holds, with their names."""
+def children(module: Object) -> Iterator[tuple[str, Object, bool]]:
+    """The modules that a module holds, with their names, and whether it certainly holds them."""
     for name, value in list(module.fields.items()):
         for one in options(value) if isinstance(value, Value) else ():
             if isinstance(name, str) and is_module(one):
-                yield name, one  # type: ignore[misc]
+                yield name, one, not isinstance(value, Choice)  # type: ignore[misc]
 
 
-def modules(module: Object, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Object]]:
-    """A module and all below it, each once."""
+def below(
+    module: Object, prefix: str = "", seen: set[int] | None = None, *, sure: bool = True
+) -> Iterator[tuple[str, Object, bool]]:
+    """A module and all below it, each once, and whether it certainly is."""
     seen = set() if seen is None else seen
     if id(module) not in seen:
         seen.add(id(module))
-        yield prefix, module
-        for name, child in children(module):
-            yield from modules(child, f"{prefix}.{name}" if prefix else name, seen)
+        yield prefix, module, sure
+        for name, child, held_ in children(module):
+            yield from below(child, f"{prefix}.{name}" if prefix else name, seen, sure=sure and held_)
+
+
+def modules(module: Object) -> Iterator[tuple[str, Object]]:
+    """A module and all that are or may be below it, each once."""
+    return ((path, one) for path, one, _ in below(module))
 
 
 def held(module: Object) -> Held:
     """The parameters of a module and of all below it."""
     found: dict[int, tuple[str, Tensor]] = {}
-    complete = True
-    for prefix, one in modules(module):
-        complete = complete and not (one.cls.out_of_sight or one.fields.get("incomplete") == TRUE)
+    perhaps: set[Tensor] = set()
+    is_open = False
+    for prefix, one, sure in below(module):
+        is_open = is_open or one.cls.out_of_sight or one.fields.get("incomplete") == TRUE
         for name, value in one.fields.items():
-            complete = complete and not (isinstance(value, Choice) and any(map(_is_part, value.options)))
             for tensor in options(value) if isinstance(value, Value) else ():
                 if isinstance(name, str) and isinstance(tensor, Tensor) and tensor.cls is PARAMETER:
                     found.setdefault(id(tensor), (f"{prefix}.{name}" if prefix else name, tensor))
+                    if not sure or isinstance(value, Choice):
+                        perhaps.add(tensor)
                 elif isinstance(tensor, Unknown) and tensor.type is None and name not in ("training",):
-                    complete = complete and one.cls.is_a(DISTANT) is False and not _may_be_module(tensor)
-    return Held(tuple(found.values()), complete)
+                    is_open = True  # it may be a module
+    return Held(tuple(found.values()), frozenset(perhaps), is_open)
 
 
-def _is_part(value: Value) -> bool:
-    return is_module(value) or (isinstance(value, Tensor) and value.cls is PARAMETER)
+def in_order(
+    found: Iterable[tuple[str, Value, bool]], further: str | None
+) -> tuple[list[tuple[str, Value]], Value | None]:
+    """What is certainly there, up to the first that perhaps is not, and what any of those that come then is."""
+    every = list(found)
+    sure = next((index for index, (_, _, certain) in enumerate(every) if not certain), len(every))
+    others: list[Value] = [value for _, value, _ in every[sure:]]
+    if further is not None:
+        others.append(Unknown(further))
+    known = [(name, value) for name, value, _ in every[:sure]]
+    return known, (Choice(tuple(others)) if len(others) > 1 else others[0] if others else None)
 
 
-def _may_be_module(value: Unknown) -> bool:
-    return "out of sight" in value.why
+def each_held(machine: Machine, parts: Iterable[tuple[O, bool]], change: Callable[[O], object]) -> None:
+    """Change each of these parts, and perhaps those that are held perhaps."""
+    for one, sure in parts:
+
+        def arm(one: O = one) -> Flow:
+            change(one)
+            return Flow.ON
+
+        if sure:
+            change(one)
+        else:
+            machine.branch([arm, lambda: Flow.ON])
 
 
 @method(MODULE, "__new__")
@@ -103,6 +153,19 @@ def _new(made: Call) -> Value:
     if cls.out_of_sight:
         module.fields["incomplete"] = TRUE
     return module
+
+
+@method(MODULE, "__replaced__")
+def _replaced(made: Call) -> Value:
+    """A part that takes the place of something else comes behind the other parts."""
+    own, name, new = made.own(), made.constant(1, "name"), made.args[2]
+    if _is_part(new) and not any(map(_is_part, options(own.fields[name]))):
+        made.machine.state.remove(own.fields, name)
+    return NONE
+
+
+def _is_part(value: Value) -> bool:
+    return is_module(value) or (isinstance(value, Tensor) and value.cls is PARAMETER)
 
 
 @method(MODULE, "__outline__")
@@ -121,7 +184,7 @@ def _call(made: Call) -> Value:
     own, machine = made.own(), made.machine
     training = own.fields.get("training", TRUE)
     event = made.emit(
-        "forward", own, training=training, recording=machine.modes["recording"], inside=machine.layers
+        "forward", own, training=training, recording=machine.mode("recording"), inside=machine.layers
     )
     result = _output(own, made)
     if isinstance(result, Tensor):
@@ -136,8 +199,7 @@ def _output(own: Object, made: Call) -> Value:
     args = made.args if "forward" not in own.fields else made.args[1:]
     outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
     if forward is None or own.cls is DISTANT or outlined:
-        parameters = [one for _, one in held(own).parameters]
-        return computed(machine, [*parameters, *made.args[1:], *made.kwargs.values()], made.place)
+        return computed(machine, [*held(own).values, *made.args[1:], *made.kwargs.values()], made.place)
     machine.layers += 1
     try:
         return call(machine, forward, args, made.kwargs, made.node, loose=made.loose)
@@ -165,12 +227,15 @@ def set_mode(
     machine.state.write(
         module.fields, "training", wants if isinstance(wants, Known) else Unknown("the mode", "bool")
     )
-    for _, child in children(module):
+
+    def change(child: Object) -> None:
         own = child.cls.find("train")
         if isinstance(own, Function):
             call(machine, own, [child, wants], {}, made.node)
         else:
             set_mode(machine, child, wants, made, seen)
+
+    each_held(machine, [(one, sure) for _, one, sure in children(module)], change)
 
 
 @method(MODULE, "buffers", "named_buffers")
@@ -181,31 +246,31 @@ def _buffers(made: Call) -> Value:
 
 @method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
-    found = held(made.own())
-    return list_of(
-        [one for _, one in found.parameters], None if found.complete else Unknown("a parameter out of sight")
-    )
+    known, rest = held(made.own()).in_order()
+    return list_of([one for _, one in known], rest)
 
 
 @method(MODULE, "named_parameters")
 def _named_parameters(made: Call) -> Value:
-    found = held(made.own())
+    known, rest = held(made.own()).in_order()
     pairs = [
         tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
-        for name, one in found.parameters
+        for name, one in known
     ]
-    return list_of(
-        pairs,
-        None if found.complete else tuple_of([Unknown("a name", "str"), Unknown("a parameter out of sight")]),
-    )
+    return list_of(pairs, None if rest is None else tuple_of([Unknown("a name", "str"), rest]))
 
 
 @method(MODULE, "modules", "children", "named_modules", "named_children")
 def _modules(made: Call) -> Value:
     own, name = made.own(), made.name
-    pairs = list(modules(own)) if name.endswith("modules") else list(children(own))
-    values = [tuple_of([Known(path), one]) if name.startswith("named") else one for path, one in pairs]
-    return list_of(values, None if held(own).complete else Unknown("a module out of sight"))
+    known, rest = in_order(
+        below(own) if name.endswith("modules") else children(own),
+        "a module out of sight" if held(own).open else None,
+    )
+    if not name.startswith("named"):
+        return list_of([one for _, one in known], rest)
+    pairs = [tuple_of([Known(path), one]) for path, one in known]
+    return list_of(pairs, None if rest is None else tuple_of([Unknown("a name", "str"), rest]))
 
 
 @method(
@@ -224,23 +289,41 @@ def _modules(made: Call) -> Value:
     "xpu",
 )
 def _moved(made: Call) -> Value:
+    """Its parameters are elsewhere, or in another dtype."""
+    own, kept = held(made.own()), made.name in ("cuda", "cpu", "ipu", "share_memory", "to_empty", "xpu")
+    asked = made.name if made.name not in ("to", "type") else None
+
+    def change(one: Tensor) -> None:
+        before = one.facts.dtype
+        dtype = dtypes.asked(made, before) if asked is None else dtypes.NAMES[asked] or asked
+        if dtype != before:
+            made.machine.state.write(one.fields, FACTS, replace(one.facts, dtype=dtype))
+
+    if not kept:
+        each_held(made.machine, [(one, one not in own.perhaps) for _, one in own.parameters], change)
     return made.args[0]
 
 
 @method(MODULE, "apply")
 def _apply(made: Call) -> Value:
-    for _, one in list(modules(made.own())):
-        call(made.machine, made.argument(1, "fn"), [one], {}, made.node)
+    each_held(
+        made.machine,
+        [(one, sure) for _, one, sure in below(made.own())],
+        lambda one: call(made.machine, made.argument(1, "fn"), [one], {}, made.node),
+    )
     return made.args[0]
 
 
 @method(MODULE, "requires_grad_")
 def _requires_grad(made: Call) -> Value:
     wants = made.constant(1, "requires_grad", True)
-    for _, one in held(made.own()).parameters:
-        made.machine.state.write(
-            one.fields, FACTS, replace(one.facts, requires=None if wants is ... else bool(wants))
-        )
+    own = held(made.own())
+
+    def change(one: Tensor) -> None:
+        known = None if wants is ... else bool(wants)
+        made.machine.state.write(one.fields, FACTS, replace(one.facts, requires=known))
+
+    each_held(made.machine, [(one, one not in own.perhaps) for _, one in own.parameters], change)
     made.emit("unfreeze" if wants else "freeze", made.args[0])
     return made.args[0]
 

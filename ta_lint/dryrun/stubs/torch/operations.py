@@ -35,7 +35,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, reduced, reduced_by_name, unknown
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, cut
-from ta_lint.dryrun.values import DATA, NONE, Known, Object, Unknown, Value
+from ta_lint.dryrun.values import DATA, NONE, Known, Unknown, Value, join
 
 LOGARITHMS = "log-probabilities"
 PROBABILITIES = "probabilities"
@@ -110,13 +110,13 @@ define((
     Row(FOLLOWS, unknown, same, "diff"),
     Row(FOLLOWS, own, floating, "gradient", FUNCTION, parts="*"),
     # -- products --------------------------------------------------------------------------------------------------------------
-    Row(FOLLOWS, shapes.product, dtypes.unknown, "bmm matmul mm mv"),
-    Row(FOLLOWS, shapes.product, dtypes.unknown, "__matmul__ __rmatmul__", METHOD),
-    Row(FOLLOWS, shapes.scalar, dtypes.unknown, "dist dot trace vdot"),
-    Row(FOLLOWS, shapes.outer, dtypes.unknown, "ger outer"),
+    Row(FOLLOWS, shapes.product, dtypes.product, "bmm matmul mm mv"),
+    Row(FOLLOWS, shapes.product, dtypes.product, "__matmul__ __rmatmul__", METHOD),
+    Row(FOLLOWS, shapes.scalar, dtypes.product, "dist dot trace vdot"),
+    Row(FOLLOWS, shapes.outer, dtypes.product, "ger outer"),
     Row(FOLLOWS, broadcast, same, "cross"),
-    Row(FOLLOWS, unknown, dtypes.unknown, "addbmm addmm addmv addr baddbmm inner kron smm"),
-    Row(FOLLOWS, unknown, dtypes.unknown, "block_diag cartesian_prod cdist chain_matmul combinations dsmm einsum spmm tensordot", FUNCTION),
+    Row(FOLLOWS, unknown, dtypes.product, "addbmm addmm addmv addr baddbmm inner kron smm"),
+    Row(FOLLOWS, unknown, dtypes.product, "block_diag cartesian_prod cdist chain_matmul combinations dsmm einsum spmm tensordot", FUNCTION),
     # -- of matrices -----------------------------------------------------------------------------------------------------------
     Row(FOLLOWS, unknown, dtypes.unknown, """
         cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_power orgqr ormqr pinverse
@@ -252,7 +252,7 @@ def parts(made: Call) -> Value:
         if dim == 0:
             count = shape[0]
             part = Tensor(replace(part.facts, shape=shape[1:]), made.place)
-    if isinstance(count, int) and 0 < count <= MOST_PARTS:
+    if isinstance(count, int) and 0 <= count <= MOST_PARTS:
         return tuple_of([Tensor(part.facts, made.place) for _ in range(count)])
     return tuple_of((), part)
 
@@ -268,37 +268,46 @@ register("__iter__", parts, METHOD)
 
 def moved(made: Call) -> Value:
     """The same numbers elsewhere: shape and meaning stay, and the dtype if no other is asked for."""
-    return converted(made, dtype_asked(made))
+    tensor, stays = operand(made), None if made.name in _PERHAPS_THERE else False
+    return converted(made, dtypes.asked(made, None if tensor is None else tensor.facts.dtype), stays=stays)
 
 
-def dtype_asked(made: Call) -> str | None:
-    """The dtype that `to` and `type` are asked for, or that of the tensor."""
-    own_tensor = operand(made)
-    before = None if own_tensor is None else own_tensor.facts.dtype
-    for name, value in [*((None, one) for one in made.args[1:]), *made.kwargs.items()]:
-        if isinstance(value, Tensor):
-            return value.facts.dtype
-        if (asked := dtypes.named(value)) is not None:
-            return asked
-        elsewhere = isinstance(value, Known) or (
-            isinstance(value, Object) and value.cls.name == "torch.device"
-        )
-        if name not in ("device", "non_blocking", "copy", "memory_format") and not elsewhere:
-            before = None
-    return None if made.loose else before
+_PERHAPS_THERE = frozenset({"as_tensor", "asarray", "contiguous", "cpu", "to", "type", "type_as"})
+"""Where they may be already: these give the tensor itself then."""
 
 
-def converted(made: Call, dtype: str | None) -> Value:
-    """A tensor in a dtype. Whole numbers and booleans have no graph."""
+def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Value:
+    """A tensor in a dtype: itself, if it has that and stays where it is. Whole numbers and booleans have no graph."""
     tensor = operand(made)
     if tensor is None:
         return Unknown(getattr(made.args[0], "why", "a tensor") if made.args else "a tensor")
     facts = computed(made.machine, [tensor], made.place).facts
+    before = tensor.facts.dtype
+    if None in (before, dtype):
+        stays = stays and None
+    elif before != dtype:
+        stays = False
+    if stays:
+        return tensor
     kept = {"shape": tensor.facts.shape, "dtype": dtype}
     result = Tensor(replace(facts, scale=tensor.facts.scale, **kept), made.place)  # type: ignore[arg-type]
-    return result if has_gradient(dtype) is not False else cut(
-        result, "in steps", made.place, scale=("booleans" if dtype == "bool" else "indices", None), **kept
-    )  # fmt: skip
+    if has_gradient(dtype) is False:
+        scale = "booleans" if dtype == "bool" else "indices"
+        return cut(result, "in steps", made.place, scale=(scale, None), **kept)
+    return result if stays is False else perhaps_itself(made, tensor, result)
+
+
+def perhaps_itself(made: Call, tensor: Tensor, result: Value) -> Value:
+    """What an operation gives that perhaps changes nothing, and gives the tensor itself then."""
+    differs = tensor.takes_gradient or made.machine.mode("recording") is not True
+    return join(tensor, result) if differs else result
+
+
+def without(made: Call, given: Value | None, share: object, training: object, result: Value) -> Value:
+    """What dropout of this share gives: what it gets, if it drops nothing; `...` is not known."""
+    if not isinstance(given, Tensor) or (training is True and share != 0):
+        return result
+    return given if training is False or share == 0 else perhaps_itself(made, given, result)
 
 
 register("contiguous cpu cuda pin_memory to xpu", moved, METHOD)

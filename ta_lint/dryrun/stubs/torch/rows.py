@@ -6,7 +6,7 @@ from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, new_class, stub, tuple_of
-from ta_lint.dryrun.stubs.torch.dtypes import Dtype
+from ta_lint.dryrun.stubs.torch.dtypes import Dtype, steady
 from ta_lint.dryrun.stubs.torch.shapes import Rule
 from ta_lint.dryrun.stubs.torch.tensors import (
     MOST_CUTS,
@@ -65,8 +65,12 @@ class Row:
             return cut(result, "in steps", made.place, shape=None, dtype=None)
         return as_indices(made, result) if sign == "#" else result
 
+    def _dtype(self, made: Call) -> str | None:
+        dtype = self.dtype(made)
+        return None if dtype in ("float16", "bfloat16") and not steady(made) else dtype
+
     def _tensor(self, made: Call) -> Tensor:
-        shape, dtype = (None, None) if in_outline(made.machine) else (self.shape(made), self.dtype(made))
+        shape, dtype = (None, None) if in_outline(made.machine) else (self.shape(made), self._dtype(made))
         result = computed(made.machine, made.values(), made.place, shape=shape, dtype=dtype)
         if self.graph is CUTS:
             means = {"bool": "booleans", "int64": "indices"}.get(dtype or "", "")

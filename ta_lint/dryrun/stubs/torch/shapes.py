@@ -78,6 +78,14 @@ def together(shapes: list[Shape]) -> Shape | None:
     return tuple(result)
 
 
+def count(numbers: range) -> int | None:
+    """How many numbers there are, None if more than any tensor has."""
+    try:
+        return len(numbers)
+    except OverflowError:
+        return None
+
+
 def _at(shape: Shape, dim: Any) -> int | None:
     """The position of a dimension."""
     return dim % len(shape) if isinstance(dim, int) and shape and -len(shape) <= dim < len(shape) else None
@@ -428,4 +436,9 @@ _UNKNOWN: dict[str | None, Any] = {"int": ..., "slice": _SOME}
 def _sliced(size: Any, part: slice) -> int | None:
     if part == slice(None):
         return size  # type: ignore[no-any-return]
-    return len(range(size)[part]) if isinstance(size, int) and part != _SOME else None
+    if not isinstance(size, int) or part == _SOME:
+        return None
+    try:
+        return count(range(size)[part])
+    except (TypeError, ValueError):  # it is no slice of whole numbers
+        return None

@@ -177,7 +177,7 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     why = _few(*(one.open for one in every), *map(_why_unknown, values))
     cuts = _few(*(one.cuts for one in every))
     again = _few(*(one.again for one in every))
-    recording = machine.modes["recording"]
+    recording = machine.mode("recording")
     if recording is not True:
         if roots:
             cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]

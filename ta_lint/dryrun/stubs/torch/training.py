@@ -18,7 +18,7 @@ from ta_lint.dryrun.machine.library import (
 )
 from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, computed, kept_nothing_of
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
@@ -30,7 +30,6 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
-    options,
 )
 
 OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
@@ -230,41 +229,6 @@ def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
 
 
-_PARTS = {
-    "torch.nn.utils.weight_norm": "weight_g weight_v", "torch.nn.utils.spectral_norm": "weight_orig",
-    "torch.nn.utils.parametrizations.weight_norm": "parametrizations.weight.original0 parametrizations.weight.original1",
-    "torch.nn.utils.parametrizations.spectral_norm": "parametrizations.weight.original",
-    "torch.nn.utils.parametrizations.orthogonal": "parametrizations.weight.original",
-    "torch.nn.utils.parametrize.register_parametrization": "parametrizations.weight.original",
-}  # fmt: skip
-"""The functions that compute the weight of a layer from other parameters, and the names of these."""
-
-
-@stub(*_PARTS)
-def _parametrised(made: Call) -> Value:
-    """The weight is no parameter any more, and autograd leads from it to those that it is computed from."""
-    name = made.constant(1, "tensor_name" if made.name == "register_parametrization" else "name", "weight")
-    for module in options(made.argument(0, "module")):
-        weight = module.fields.get(name) if isinstance(module, Object) and isinstance(name, str) else None
-        if not isinstance(weight, Tensor) or not isinstance(module, Object):
-            continue
-        inputs: list[Value] = [weight]
-        if weight.cls is PARAMETER:
-            parts = _PARTS[made.function].replace("weight", name).split()
-            if len(parts) > 1:
-                inputs = [Tensor(weight.facts, made.place, PARAMETER) for _ in parts]
-            for part, parameter in zip(parts, inputs, strict=True):
-                made.machine.state.write(module.fields, part, parameter)
-        by = made.given(2, "parametrization")
-        if isinstance(by, Object):
-            made.machine.state.write(module.fields, f"parametrizations.{name}.by", by)
-            result = call(made.machine, by, inputs, {}, made.node)
-        else:
-            result = computed(made.machine, inputs, made.place)
-        made.machine.state.write(module.fields, name, result)
-    return made.args[0] if made.args else NONE
-
-
 WRAPPER = Class("a wrapper of a module", (MODULE,))
 for _names in (
     ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"),
@@ -292,47 +256,6 @@ def _save(made: Call) -> Value:
 def _load(made: Call) -> Value:
     made.emit("load", None, file=made.argument(0, "f"))
     return Unknown("what the file holds", DATA)
-
-
-_OF_CHECKPOINTING = frozenset(
-    "use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split()
-)
-
-
-@stub("torch.utils.checkpoint.checkpoint")
-def _checkpoint(made: Call) -> Value:
-    given = {name: value for name, value in made.kwargs.items() if name not in _OF_CHECKPOINTING}
-    return _checkpointed(made, made.argument(0, "function"), made.args[1:], given)
-
-
-@stub("torch.utils.checkpoint.checkpoint_sequential")
-def _checkpoint_in_parts(made: Call) -> Value:
-    """All parts but the last keep nothing, so their layers run again in backward."""
-    layers, segments, value = (
-        made.argument(0, "functions"),
-        made.constant(1, "segments"),
-        made.argument(2, "input"),
-    )
-    items, rest = iteration.collected(made.machine, layers, made.node)
-    parts = [items] if rest is None else [(rest,)]
-    if rest is None and isinstance(segments, int) and 1 < segments <= len(items):
-        size = len(items) // segments
-        parts = [items[at : at + size] for at in range(0, size * (segments - 1), size)] + [
-            items[size * (segments - 1) :]
-        ]
-    for part in parts:
-        for layer in part:
-            if part is parts[-1]:
-                value = call(made.machine, layer, [value], {}, made.node)
-            else:
-                value = _checkpointed(made, layer, [value], {})
-    return value
-
-
-def _checkpointed(made: Call, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    result = call(made.machine, function, args, kwargs, made.node, loose=made.loose)
-    again = ((function, tuple(args), tuple(kwargs.items())),)
-    return kept_nothing_of(result, again)
 
 
 @stub("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
