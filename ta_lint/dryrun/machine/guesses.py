@@ -3,7 +3,7 @@
 import ast
 
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import NONE, Function, Known, Unknown, Value
+from ta_lint.dryrun.values import NONE, Class, Function, Known, Unknown, Value
 
 
 def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Value]:
@@ -13,7 +13,7 @@ def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Valu
     given: dict[str, Value] = {}
     for one in every:
         default = function.defaults.get(one.arg)
-        if isinstance(default, Known) and default != NONE:
+        if isinstance(default, Known | Class | Function) and default != NONE:
             given[one.arg] = default
         else:
             given[one.arg] = (

@@ -1,7 +1,4 @@
-"""Training loops: the code that runs once per optimizer step.
-
-`docs/training-loops.md` describes the procedure and gives the reason for each guard.
-"""
+"""Training loops: the code that runs once per optimizer step."""
 
 import re
 from collections.abc import Iterable, Iterator
