@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.stubs.torch.gradients import Conditions, held_by
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
+from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
 from ta_lint.dryrun.values import Object, Place, Value
 from ta_lint.events import place
 from ta_lint.events.event import Event
@@ -36,12 +37,13 @@ def _take(history: LoopHistory, pending: list[ObservedAction], event: Event, fou
 
 
 def _condition(found: Conditions, pending: list[ObservedAction]) -> Condition:
-    """What lies in the gradients. Where only some passes step, new gradients join old ones unless something clears them in between."""
+    """What is in the gradients. If only some passes step, or nobody knows which backward pass reaches them, new gradients still join old
+    ones sooner or later, unless something clears them in between.
+    """
     if len(found) == 1:
         return next(iter(found))
     clears = any(one.action in (Action.CLEAR, Action.UNKNOWN) for one in pending)
-    mixed = found <= {Condition.FRESH, Condition.STALE, Condition.UNKNOWN}
-    return Condition.STALE if Condition.STALE in found and mixed and not clears else Condition.UNKNOWN
+    return Condition.STALE if Condition.STALE in found and not clears else Condition.UNKNOWN
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ class _Built:
     certain: bool
     objects: list[Object] = field(default_factory=list)
     lost: bool = False
+    is_given: bool = False
+    """Whether nothing here builds it: who calls this may step it, unless another one steps beside it."""
 
     def holds(self, parameter: Value | None) -> bool:
         """Whether one of them certainly holds a parameter."""
@@ -68,6 +72,11 @@ def _optimizers(events: list[Event]) -> list[Stepped]:
             kind = subject.cls.name.rpartition(".")[2]
             new = _Built(Stepped(position(event.place), kind), event.entry, event.certain)
             built.setdefault(event.place, new).objects.append(subject)
+        elif event.action == Action.CLEAR and isinstance(subject, Object) and subject.cls.is_a(OPTIMIZER):
+            known = any(subject in one.objects for one in built.values())
+            if not known:  # an argument: it is where it is cleared
+                received = Stepped(position(event.place), subject.cls.name.rpartition(".")[2])
+                built[event.place] = _Built(received, event.entry, event.certain, [subject], is_given=True)
         for one in built.values():
             _note(one, event)
     return [one.stepped for one in built.values() if not one.lost and (one.certain or len(one.objects) > 1)]
@@ -89,7 +98,7 @@ def _note(built: _Built, event: Event) -> None:
         shared = (each for other in before for each in held_by(other).parameters)
         one.shares = one.shares or any(map(built.holds, shared))
     elif found and not one.steps:
-        one.cleared += event.times if event.action == Action.CLEAR else 0
+        one.cleared += event.times if event.action == Action.CLEAR and not built.is_given else 0
         one.had_gradients = one.had_gradients or any(Condition.FRESH in each for each in found)
 
 

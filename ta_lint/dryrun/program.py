@@ -228,9 +228,9 @@ class Program:
         return guess(machine, name, annotation)
 
     @staticmethod
-    def acts(machine: Machine, name: str, node: ast.AST) -> None:
-        """A function out of sight is called: it may do anything to gradients if its name says that it prepares or ends something."""
-        if may_act(name):
+    def acts(machine: Machine, names: list[str], node: ast.AST) -> None:
+        """A function out of sight is called: it may do anything to gradients if its name, or what it is asked for, says so."""
+        if any(map(may_act, names)):
             before = gradients.lost(machine, *machine.optimizers)
             machine.emit("unknown", node, None, before=before)
 

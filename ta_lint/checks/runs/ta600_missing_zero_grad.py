@@ -22,11 +22,15 @@ FEW = 3
 
 
 def check_progress(run: Run) -> Iterator[Said]:
+    said: set[Place | None] = set()
     for history in run.loop.histories:
         is_cleared = any(event.action is Action.CLEAR for pattern in history.patterns for event, _ in pattern)
         for place in history.places(Action.STEP):
             found = history.steps(place)
             if is_stale(history) and found[Condition.STALE] >= FEW and not is_cleared:
+                if history.loop in said and history.loop is not None:
+                    break  # one message for a loop
+                said.add(history.loop)
                 message = (
                     "gradients are never cleared, so each step uses the sum of all so far: call `zero_grad()`"
                 )

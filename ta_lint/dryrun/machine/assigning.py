@@ -43,15 +43,16 @@ def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> No
 
 
 def _named(machine: Machine, target: ast.expr, value: Value) -> Value:
-    """What code out of sight gives: an optimizer where it is called one, and each time the same."""
+    """What code out of sight gives: an optimizer where it is called one, the same under each name, unless a call has made it anew."""
     if not isinstance(value, Unknown) or value.type is not None:
         return value
     if not isinstance(target, ast.Name | ast.Attribute):
         return value
-    if target not in machine.guessed:
-        name = target.id if isinstance(target, ast.Name) else target.attr
-        machine.guessed[target] = machine.program.optimizer(machine, name) or NONE
-    guessed = machine.guessed[target]
+    name = target.id if isinstance(target, ast.Name) else target.attr
+    key = machine.entry, name
+    if key not in machine.guessed:
+        machine.guessed[key] = machine.program.optimizer(machine, name) or NONE
+    guessed = machine.guessed[key]
     return value if guessed == NONE else guessed
 
 

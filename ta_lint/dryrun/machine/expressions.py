@@ -368,10 +368,10 @@ def _call(machine: Machine, node: ast.Call, frame: Frame) -> Value:
             if rest is not None:
                 loose = True
                 kwargs.update({ANY: rest} if not isinstance(rest, Unknown) else {})
-    if isinstance(function, Unknown | External) and isinstance(node.func, ast.Name | ast.Attribute):
-        machine.program.acts(
-            machine, node.func.id if isinstance(node.func, ast.Name) else node.func.attr, node
-        )
+    if isinstance(function, Unknown | External):
+        asked = [name for name, value in kwargs.items() if value == TRUE]
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        machine.program.acts(machine, [called, *asked], node)
     return call(machine, function, args, kwargs, node, loose=loose)
 
 

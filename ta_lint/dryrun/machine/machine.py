@@ -80,8 +80,8 @@ class Machine:
         """and the first of them that is its own."""
         self.hooks: list[Value] = []
         """What backward passes call."""
-        self.guessed: dict[ast.AST, Value] = {}
-        """What code out of sight has given, by where it is assigned."""
+        self.guessed: dict[tuple[Value | None, str], Value] = {}
+        """The optimizers that code out of sight has given, by the entry and by what they are called."""
         self.called: set[ast.AST] = set()
         self.misfits: dict[str, str] = {}
         """The functions of libraries that did not find what they look for in what they get, each with the line that it looks in."""

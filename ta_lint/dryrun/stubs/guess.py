@@ -74,12 +74,14 @@ def _of_name(name: str) -> str | None:
 
 def may_act(name: str) -> bool:
     """Whether a function out of sight may clear gradients or step, by the whole words of its name."""
-    return not _acting().isdisjoint(re.findall(r"[a-z]+", name))
+    words, known = set(re.findall(r"[a-z]+", name)), _functions()
+    return bool(words & known["act"] or (words & known["clear"] and words & known["gradients"]))
 
 
 @cache
-def _acting() -> frozenset[str]:
-    return frozenset(read("names.toml", dict[str, dict[str, str]])["functions"]["act"].split())
+def _functions() -> dict[str, frozenset[str]]:
+    table = read("names.toml", dict[str, dict[str, str]])["functions"]
+    return {kind: frozenset(words.split()) for kind, words in table.items()}
 
 
 @cache
