@@ -28,22 +28,13 @@ def run_of(events: list[Event]) -> Run:
 def _take(history: LoopHistory, pending: list[ObservedAction], event: Event, found: Conditions) -> None:
     """One more action after the last step of an optimizer."""
     action = Action(event.action)
-    condition = Condition.UNKNOWN if event.some_pass else _condition(found, pending)
+    certain = len(found) == 1 and not event.some_pass
+    condition = next(iter(found)) if certain else Condition.UNKNOWN
     pending.append(ObservedAction(action, position(event.place), condition))
     if action is Action.STEP:
         history.patterns[tuple((one, 1) for one in pending)] += event.times
         history.kept += condition is Condition.STALE
         pending.clear()
-
-
-def _condition(found: Conditions, pending: list[ObservedAction]) -> Condition:
-    """What is in the gradients. If only some passes step, or nobody knows which backward pass reaches them, new gradients still join old
-    ones sooner or later, unless something clears them in between.
-    """
-    if len(found) == 1:
-        return next(iter(found))
-    clears = any(one.action in (Action.CLEAR, Action.UNKNOWN) for one in pending)
-    return Condition.STALE if Condition.STALE in found and not clears else Condition.UNKNOWN
 
 
 @dataclass(slots=True)

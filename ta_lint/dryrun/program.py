@@ -228,6 +228,11 @@ class Program:
         return guess(machine, name, annotation)
 
     @staticmethod
+    def enter_loop(machine: Machine) -> None:
+        """A loop begins."""
+        gradients.enter_loop(machine)
+
+    @staticmethod
     def acts(machine: Machine, names: list[str], node: ast.AST) -> None:
         """A function out of sight is called: it may do anything to gradients if its name, or what it is asked for, says so."""
         if any(map(may_act, names)):

@@ -33,10 +33,14 @@ class Lying(Mergeable):
     conditions: Conditions
     cleared: frozenset[int] = frozenset()
     """The parameters, by id, that have been cleared one by one since gradients were last computed."""
+    touched: bool = False
+    """Whether something has cleared some of them since the last step, or may have."""
 
     def either(self, other: "Lying") -> "Lying":
         """What lies there on one of two paths."""
-        return Lying(self.conditions | other.conditions, self.cleared & other.cleared)
+        return Lying(
+            self.conditions | other.conditions, self.cleared & other.cleared, self.touched or other.touched
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ def cleared(
     """Gradients are cleared: all of an optimizer, those of a module, or that of one parameter."""
     if isinstance(subject, Object) and subject in machine.optimizers:
         before = {subject: lying(subject)}
-        _write(machine, subject, NOTHING)
+        _write(machine, subject, NOTHING, touched=True)
         return before
     parameters = list(parameters)
     given = {id(one) for one in parameters}
@@ -112,8 +116,7 @@ def cleared(
             whole = all(id(each) in done for each in group.parameters)
         else:
             whole = len(before) == 1 and not isinstance(subject, Tensor)
-        after = Lying(NOTHING) if whole else Lying(lying(one) | NOTHING, frozenset(done))
-        machine.state.write(one.fields, GRADIENTS, after)
+        _write(machine, one, NOTHING if whole else lying(one) | NOTHING, frozenset(done), touched=True)
     return before
 
 
@@ -121,32 +124,53 @@ def assigned(machine: Machine, parameter: Tensor) -> Before:
     """The program itself writes the gradient of a parameter."""
     before = cleared(machine, parameter, (parameter,), complete=True)
     for one in before:
-        _write(machine, one, before[one] | {Condition.FRESH})
+        _write(machine, one, before[one] | {Condition.FRESH}, touched=True)
     return before
 
 
 def used(machine: Machine, optimizer: Value) -> Before:
-    """A step uses what lies there."""
+    """A step uses what lies there. If only some passes step, or nobody knows which backward pass reaches them, new gradients still join
+    old ones sooner or later, unless something clears them in between.
+    """
     before = {}
     for one in options(optimizer):
-        if isinstance(one, Object) and GRADIENTS in one.fields:
-            before[one] = found = lying(one)
+        state = one.fields.get(GRADIENTS) if isinstance(one, Object) else None
+        if isinstance(one, Object) and isinstance(state, Lying):
+            joins = Condition.STALE in state.conditions and not state.touched
+            before[one] = found = frozenset({Condition.STALE}) if joins else state.conditions
             after = frozenset(each if each is Condition.EMPTY else Condition.USED for each in found)
-            _write(machine, one, after if one is optimizer else after | found)
+            _write(machine, one, after if one is optimizer else after | found, touched=False)
     return before
+
+
+def enter_loop(machine: Machine) -> None:
+    """What has certainly been cleared before a loop is not cleared between its passes."""
+    for one in machine.optimizers:
+        if len(lying(one)) == 1:
+            _write(machine, one, lying(one), touched=False)
 
 
 def lost(machine: Machine, *optimizers: Object) -> Before:
     """Code out of sight may do anything with them."""
     before = {one: lying(one) for one in optimizers}
     for one in optimizers:
-        _write(machine, one, ANYTHING)
+        _write(machine, one, ANYTHING, touched=True)
     return before
 
 
-def _write(machine: Machine, optimizer: Object, conditions: Conditions) -> None:
-    if conditions != lying(optimizer) or GRADIENTS not in optimizer.fields:
-        machine.state.write(optimizer.fields, GRADIENTS, Lying(conditions))
+def _write(
+    machine: Machine,
+    optimizer: Object,
+    conditions: Conditions,
+    cleared: frozenset[int] = frozenset(),
+    *,
+    touched: bool | None = None,
+) -> None:
+    now = optimizer.fields.get(GRADIENTS)
+    before = now.touched if isinstance(now, Lying) else True
+    after = Lying(conditions, cleared, before if touched is None else touched)
+    if after != now:
+        machine.state.write(optimizer.fields, GRADIENTS, after)
 
 
 def _concerned(
