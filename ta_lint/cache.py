@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ta_lint import __version__
+from ta_lint.core.digest import digest_of
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.files import is_within
 from ta_lint.core.reading import Stamp, read, read_with_stamp, stamp_of
 from ta_lint.file import name_of
 from ta_lint.project.around import Content, content_of
-from ta_lint.project.outline import digest_of
 from ta_lint.project.project import project_of
 from ta_lint.project.trail import Importers, Name, Surface, WholeText
 from ta_lint.signed import LARGEST, MAGIC, SignedFile, digest, signing_key

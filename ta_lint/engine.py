@@ -262,8 +262,9 @@ def _happened(rule: str, said: "Iterable[Said]", looks: _Looks) -> Iterator[Find
     from ta_lint.events.suspicion import Suspicion
 
     lines = looks.source.text.splitlines()
-    for one in said:
-        if isinstance(one, Suspicion) and one.place.path == looks.file.absolute:
+    suspicions = {one.identity: one for one in said if isinstance(one, Suspicion)}
+    for one in suspicions.values():
+        if one.place.path == looks.file.absolute:
             related = tuple(
                 Related(_site(place, looks.source.path, lines), message)
                 for place, message in one.related

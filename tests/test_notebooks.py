@@ -68,7 +68,7 @@ def places(findings: list[Finding]) -> list[str]:
     ]
 
 
-MODEL = "import torch\n\nmodel = torch.nn.Linear(4, 1)\noptimizer = torch.optim.SGD(model.parameters())\nbatches = []"
+MODEL = "import torch\n\nmodel = torch.nn.Linear(4, 1)\noptimizer = torch.optim.SGD(model.parameters())\nbatches = iter(int, 0)"
 STEP = "for x in batches:\n    optimizer.zero_grad()\n    model(x).sum().backward()\n    optimizer.step\n"
 
 

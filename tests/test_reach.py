@@ -171,7 +171,7 @@ def test_rules_over_facts_follow_it_too(tmp_path: Path) -> None:
     loop = "def fit(model, optimizer, loader):\n    for x in loader:\n        model(x).mean().backward()\n        optimizer.step()\n"
     write(tmp_path, {"train.py": script(below=loop)})
     assert severity(tmp_path, "TA600") == "note"
-    write(tmp_path, {"train.py": script(calls="fit(model, optimizer, [])", below=loop)})
+    write(tmp_path, {"train.py": script(calls="fit(model, optimizer, batches)", below=loop)})
     assert severity(tmp_path, "TA600") == "error"
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from ta_lint.project.outline import digest_of
+from ta_lint.core.digest import digest_of
 
 Entry = str | tuple[str, ...]
 Keywords = tuple[Entry, ...]

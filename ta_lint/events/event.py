@@ -23,6 +23,6 @@ class Event:
     functions: tuple[Any, ...]
     entry: Any
     times: int = 1
-    """How often, roughly: a settled pass of a loop stands for all after the first, and what nobody here calls is called often."""
+    """How often, roughly: a pass of a loop after the first stands for many, and what nobody here calls is called often."""
     some_pass: bool = False
     """Whether it happens in one pass of its loop, of which nobody knows how many come before it."""

@@ -8,6 +8,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ta_lint.core.digest import digest_of
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.letters import searchable
 from ta_lint.core.reading import Stamp, read_with_stamp, stamp_of
@@ -17,7 +18,6 @@ from ta_lint.project.outline import (
     ALL,
     Outline,
     Statement,
-    digest_of,
     is_of_another,
     lines,
     outline_of,

@@ -4,11 +4,11 @@ All of it depends on the bytes of that one file alone, so that it holds for as l
 """
 
 import re
-from _blake2 import blake2b  # `hashlib` loads OpenSSL, which takes longer than a run over a few files
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
+from ta_lint.core.digest import digest_of
 from ta_lint.core.libraries import is_ours
 from ta_lint.core.reading import Stamp
 
@@ -129,8 +129,3 @@ def _taken(written: bytes) -> list[str]:
 def lines(data: bytes) -> bytes:
     """The bytes of a file with a line feed before each line, the first included."""
     return b"\n" + data
-
-
-def digest_of(data: bytes) -> str:
-    """A digest of data."""
-    return blake2b(data, digest_size=16).hexdigest()

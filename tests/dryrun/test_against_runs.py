@@ -59,7 +59,7 @@ def test_the_summary_counts_over_all_programs(tmp_path: Path) -> None:
         "optimizers: 2 of 2 (100.0%)",
         "calls: 2 of 2 (100.0%)",
         "shapes: 2 of 2 (100.0%)",
-        "dtypes: 0 of 2 (0.0%)",
+        "dtypes: 2 of 2 (100.0%)",
         "false claims: 0 in 2 programs",
     ]
 

@@ -18,7 +18,7 @@ MOST_STEPS = 60_000
 MOST_IN_ALL = 8 * MOST_STEPS
 """Statements and calls of all entries of a file."""
 MANY = 100
-"""How often a settled pass is taken to run: what happens in it is the rule, what happens in the first alone is not."""
+"""How often a pass after the first is taken to run: what happens in it is the rule, what happens in the first alone is not."""
 MOST_THROWN = 8
 """Exceptions that are told apart where they are caught."""
 
@@ -120,7 +120,7 @@ class Machine:
             action, self.place(node), subject, self.doubt == 0,
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
-            self.entry, MANY ** (sum(one.settled for one in self.passes) + (self.entry is not None)),
+            self.entry, MANY ** (sum(one.number > 0 for one in self.passes) + (self.entry is not None)),
         )  # fmt: skip
         self.events.append(event)
         return event

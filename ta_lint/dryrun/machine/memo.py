@@ -7,7 +7,7 @@ itself, or reads an object whose parts are not noted, is run each time.
 import ast
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ta_lint.dryrun.machine.frame import Frame, moments
 from ta_lint.dryrun.state import ABSENT
@@ -29,9 +29,6 @@ from ta_lint.dryrun.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from ta_lint.dryrun.machine.machine import Machine
 
 MOST_PARTS = 100
 """Values in the arguments, in the result, or in a list that is read. A call with more of them is run each time."""
@@ -132,7 +129,7 @@ REST_OF: Final = object()
 
 
 @dataclass(slots=True)
-class Recording:
+class Notes:
     """A function that runs and may be remembered."""
 
     function: Function
@@ -160,13 +157,13 @@ class Result:
     value: Value
     thrown: tuple[Value, ...]
     """The exceptions that left it on some path."""
-    recording: Recording
+    recording: Notes
 
 
 class Memo:
     """The calls of one machine that are remembered, and the functions that run now."""
 
-    def __init__(self, machine: "Machine") -> None:
+    def __init__(self, machine: Any) -> None:
         self._machine = machine
         self._results: dict[ast.AST, dict[Any, Result]] = {}
         self._failures: dict[ast.AST, int] = {}
@@ -175,7 +172,7 @@ class Memo:
         self._pending: set[str] = set()
         """Those of which it may still be taken back."""
         self._off = False
-        self.recordings: list[Recording] = []
+        self.recordings: list[Notes] = []
 
     # -- remembering -----------------------------------------------------------------------------------
 
@@ -224,17 +221,17 @@ class Memo:
         value: Value = again.of(result.value)
         return value
 
-    def begin(self, function: Function, arguments: Arguments, frame: Frame) -> Recording:
+    def begin(self, function: Function, arguments: Arguments, frame: Frame) -> Notes:
         """A function runs in a frame; what it reads is noted until `end`."""
         machine = self._machine
-        recording = Recording(
+        recording = Notes(
             function, arguments, frame.born, len(machine.events), len(machine.catches), len(machine.assumed),
             dict(machine.modes), [(one.fields, dict(one.fields)) for one in arguments.objects if isinstance(one, Object)],
         )  # fmt: skip
         self.recordings.append(recording)
         return recording
 
-    def end(self, recording: Recording, value: Value | None) -> None:
+    def end(self, recording: Notes, value: Value | None) -> None:
         """It has ended with this value, or with an exception."""
         machine = self._machine
         while self.recordings.pop() is not recording:
@@ -260,7 +257,7 @@ class Memo:
             self._failures[node] = self._failures.get(node, 0) + 1
         self._add(recording)
 
-    def _add(self, inner: Recording) -> None:
+    def _add(self, inner: Notes) -> None:
         """What a function rests on, its caller rests on too."""
         if inner.spoiled or not self.recordings or (outer := self.recordings[-1]).spoiled:
             return
@@ -294,7 +291,7 @@ class Memo:
         if self.recordings:
             self._parts(self.recordings[-1], value, ALWAYS)
 
-    def _parts(self, top: Recording, value: Any, born: int) -> None:
+    def _parts(self, top: Notes, value: Any, born: int) -> None:
         """What is outside of a function, and may be read by it once it has this value."""
         if isinstance(value, Sequence | Table) and type(value) in (Sequence, Table):
             at = id(value.fields), WHOLE
@@ -356,7 +353,7 @@ class Memo:
 class _Again:
     """A value that a call gave, for another call of the same."""
 
-    def __init__(self, past: Recording, arguments: Arguments) -> None:
+    def __init__(self, past: Notes, arguments: Arguments) -> None:
         pairs = list(zip(past.arguments.objects, arguments.objects, strict=True))
         self._done: dict[int, Any] = {id(old): new for old, new in pairs}
         """What stands for each object, those of the arguments to begin with."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions
 from ta_lint.dryrun.machine.assigning import assign, delete
-from ta_lint.dryrun.machine.calling import call, enter, leave
+from ta_lint.dryrun.machine.calling import call, enter, leave, perhaps
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import binary
 from ta_lint.dryrun.machine.raising import Handler, attempt, finish
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import NONE, External, Known, Object, Stream, Unknown, Value
+from ta_lint.dryrun.values import NONE, Bound, External, Known, Object, Stream, Unknown, Value
 
 CHECKING = External("typing.TYPE_CHECKING")
 
@@ -20,7 +20,9 @@ CHECKING = External("typing.TYPE_CHECKING")
 @executes(ast.Expr)
 def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
     if not isinstance(node.value, ast.Constant):
-        evaluate(machine, node.value, frame)
+        value = evaluate(machine, node.value, frame)
+        if isinstance(value, Bound):
+            perhaps(machine, value, node)  # `optimizer.step` alone: it is not called, and should be
     return Flow.ON
 
 

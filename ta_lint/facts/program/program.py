@@ -6,6 +6,7 @@ from weakref import proxy
 
 import libcst as cst
 
+from ta_lint.core.digest import digest_of
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.reading import Stamp, read_with_stamp, stamp_of
 from ta_lint.core.source import Source, source_of
@@ -13,7 +14,6 @@ from ta_lint.facts.values.names import Binding, Names
 from ta_lint.file import name_of
 from ta_lint.project.around import Content
 from ta_lint.project.imports import Imports
-from ta_lint.project.outline import digest_of
 from ta_lint.project.project import project_of
 from ta_lint.syntax.parse import parse
 from ta_lint.syntax.places import Places
