@@ -120,7 +120,7 @@ class Machine:
             action, self.place(node), subject, self.doubt == 0,
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
-            self.entry, MANY ** (sum(one.number > 0 for one in self.passes) + (self.entry is not None)),
+            self.entry, MANY ** (sum(min(one.number, 2 if one.settled else 1) for one in self.passes) + (self.entry is not None)),
         )  # fmt: skip
         self.events.append(event)
         return event
