@@ -8,6 +8,10 @@ from counted_work import exponents, lint, on_deep_stack, work
 from shapes import SHAPES, Shape, mixed
 
 STEEPEST = 1.2
+STEEPER = {"files that import the last": 1.45, "wrapped models": 1.25}
+"""The dry run of a file runs those that use it, up to twelve: until there are so many, the work of such a chain grows with its square. A
+model that is wrapped again and again is gone through for each wrapper.
+"""
 CALLS_OF_A_BYTE = 300
 """The most for one byte at the sizes tried here; ta-lint makes two million calls in a second."""
 
@@ -24,7 +28,7 @@ def _what_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> None:
 def test_twice_the_source_takes_little_more_than_twice_the_work(shape: Shape, tmp_path: Path) -> None:
     works = [work(shape.files(size * shape.start), tmp_path / str(size)) for size in (1, 2, 4)]
     assert not [found for found in works[-1].findings if found.rule == "TA000"]
-    assert max(exponents(works)) <= STEEPEST, [each.calls for each in works]
+    assert max(exponents(works)) <= STEEPER.get(shape.name, STEEPEST), [each.calls for each in works]
     assert works[-1].calls <= CALLS_OF_A_BYTE * works[-1].size
 
 

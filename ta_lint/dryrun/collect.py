@@ -1,5 +1,7 @@
 """The facts of a dry run: what its events say about each optimizer, in the terms in which a real run is described."""
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ta_lint.core.protocol import Action
@@ -44,53 +46,77 @@ class _Built:
     stepped: Stepped
     entry: Value | None
     certain: bool
+    before: int
+    """The steps of its entry before it was built."""
     objects: list[Object] = field(default_factory=list)
     lost: bool = False
     is_given: bool = False
     """Whether nothing here builds it: who calls this may step it, unless another one steps beside it."""
 
-    def holds(self, parameter: Value | None) -> bool:
-        """Whether one of them certainly holds a parameter."""
-        return any(each is parameter for one in self.objects for each in held_by(one).parameters)
+    @property
+    def held(self) -> set[int]:
+        """The parameters that they hold."""
+        return {id(each) for one in self.objects for each in held_by(one).parameters}
 
 
 def _optimizers(events: list[Event]) -> list[Stepped]:
     """The optimizers that the program certainly builds, and how often each steps."""
     built: dict[Place, _Built] = {}
+    of: dict[Object, _Built] = {}
+    steps: Counter[Value | None] = Counter()
     for event in events:
-        subject = event.subject
-        if event.action == "optimizer" and isinstance(subject, Object):
-            kind = subject.cls.name.rpartition(".")[2]
-            new = _Built(Stepped(position(event.place), kind), event.entry, event.certain)
-            built.setdefault(event.place, new).objects.append(subject)
-        elif event.action == Action.CLEAR and isinstance(subject, Object) and subject.cls.is_a(OPTIMIZER):
-            known = any(subject in one.objects for one in built.values())
-            if not known:  # an argument: it is where it is cleared
-                received = Stepped(position(event.place), subject.cls.name.rpartition(".")[2])
-                built[event.place] = _Built(received, event.entry, event.certain, [subject], is_given=True)
-        for one in built.values():
-            _note(one, event)
-    return [one.stepped for one in built.values() if not one.lost and (one.certain or len(one.objects) > 1)]
+        new = _new(event, of, steps[event.entry])
+        if new is not None:
+            one = built.setdefault(event.place, new)
+            one.objects += [each for each in new.objects if each not in one.objects]
+            of.update(dict.fromkeys(one.objects, one))
+        if event.action == Action.STEP:
+            steps[event.entry] += event.times
+        for optimizer, found in event.detail.get("before", {}).items():
+            if optimizer in of:
+                _note(of[optimizer], event, found)
+    written = {
+        id(each) for event in events if event.action == "write" for each in (_parameter(event.subject),)
+    }
+    active = {id(each) for one in of if of[one].stepped.steps for each in held_by(one).parameters}
+    for one in built.values():
+        one.stepped.others = steps[one.entry] - one.before - one.stepped.steps
+        one.stepped.shares = not one.stepped.steps and not active.isdisjoint(one.held)
+    return [
+        one.stepped
+        for one in built.values()
+        if not one.lost and (one.certain or len(one.objects) > 1)
+        if one.stepped.steps or written.isdisjoint(one.held)
+    ]
 
 
-def _note(built: _Built, event: Event) -> None:
-    """What an event says of an optimizer."""
-    one, before = built.stepped, event.detail.get("before", {})
-    found = [conditions for optimizer, conditions in before.items() if optimizer in built.objects]
+def _new(event: Event, known: Collection[Object], before: int) -> _Built | None:
+    """The optimizer that an event makes known: where it is built, or where one that the program is given is cleared."""
     subject = event.subject
-    if event.action == "write" and isinstance(subject, Tensor):
-        built.lost = built.lost or built.holds(subject.fields.get("of", subject))
-    elif event.action == Action.UNKNOWN:
-        built.lost = built.lost or bool(found)
-    elif event.action == Action.STEP and found:
+    if not isinstance(subject, Object):
+        return None
+    given = event.action == Action.CLEAR and subject.cls.is_a(OPTIMIZER) and subject not in known
+    if event.action != "optimizer" and not given:
+        return None
+    stepped = Stepped(position(event.place), subject.cls.name.rpartition(".")[2])
+    return _Built(stepped, event.entry, event.certain, before, [subject], is_given=given)
+
+
+def _parameter(written: Value | None) -> Value | None:
+    """What is written to: of `p.data`, the parameter."""
+    return written.fields.get("of", written) if isinstance(written, Tensor) else written
+
+
+def _note(built: _Built, event: Event, found: Conditions) -> None:
+    """What an event says of an optimizer to whose gradients it does something."""
+    one = built.stepped
+    if event.action == Action.UNKNOWN:
+        built.lost = True
+    elif event.action == Action.STEP:
         one.steps += event.times
-    elif event.action == Action.STEP and event.entry is built.entry:
-        one.others += event.times
-        shared = (each for other in before for each in held_by(other).parameters)
-        one.shares = one.shares or any(map(built.holds, shared))
-    elif found and not one.steps:
+    elif not one.steps:
         one.cleared += event.times if event.action == Action.CLEAR and not built.is_given else 0
-        one.had_gradients = one.had_gradients or any(Condition.FRESH in each for each in found)
+        one.had_gradients = one.had_gradients or Condition.FRESH in found
 
 
 def position(where: Place) -> place.Place:

@@ -1,5 +1,6 @@
 """One dry run of a script: what happens, in order. The kinds of syntax and the libraries are imported for what they register."""
 
+from ta_lint.core.errors import Unreadable
 from ta_lint.dryrun.machine import (  # noqa: F401
     assigning,
     comprehensions,
@@ -10,7 +11,7 @@ from ta_lint.dryrun.machine import (  # noqa: F401
     statements,
 )
 from ta_lint.dryrun.machine.entries import run_script
-from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.machine import MOST_STEPS, Machine
 from ta_lint.dryrun.program import Program, layout_of
 from ta_lint.dryrun.stubs import (  # noqa: F401
     configuration,
@@ -61,17 +62,30 @@ def of_project(root: str) -> Machine:
     return Machine(Program(Layout(root)))
 
 
+LEAST_STEPS = 500
+MOST_FILES = 12
+"""Files that run for the sake of one. What more of them give is not known."""
+STEPS_OF_A_BYTE = 0.5
+"""What a file is worth: the work of the linter grows with its text, whatever loops it has."""
+
+
 def events_around(project: Project, path: str, text: str) -> list[Event]:
     """What happens in a file with this text, run by itself and by the scripts of its project that use it."""
     given = text.encode("utf-8", "surrogatepass")
+    files: set[str] = set()
 
     def reads(other: str) -> bytes:
         if other == path:
             return given
+        files.add(other)
+        if len(files) > MOST_FILES:
+            raise Unreadable("too many files")
         project.imports.read(other)
         return project.around.whole(other)
 
-    machine = Machine(Program(project.layout, reads))
+    machine = Machine(
+        Program(project.layout, reads), min(MOST_STEPS, LEAST_STEPS + int(STEPS_OF_A_BYTE * len(given)))
+    )
     with project.imports.followed(path):
         run_script(machine, path, sorted(project.around.users(path) or ()))
     return machine.events

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
-from ta_lint.dryrun.machine.machine import MOST_IN_ALL, Exhausted, Machine, Raised
+from ta_lint.dryrun.machine.machine import ENTRIES, Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.reach import trains
 from ta_lint.dryrun.values import Class, Function, Object, Value
 
@@ -26,7 +26,7 @@ def _run(machine: Machine, path: str, users: Iterable[str]) -> None:
     module = machine.program.module(machine, path, "__main__")
     for user in users:
         machine.program.module(machine, user, "__main__")
-    machine.end = machine.steps + MOST_IN_ALL
+    machine.end = machine.steps + ENTRIES * machine.most
     own = [value for value in module.fields.values() if _is_of(value, path)]
     train = [value for value in own if trains(machine, value)]
     others = [value for value in own if not trains(machine, value)]

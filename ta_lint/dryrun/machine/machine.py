@@ -15,8 +15,8 @@ from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
-MOST_IN_ALL = 8 * MOST_STEPS
-"""Statements and calls of all entries of a file."""
+ENTRIES = 8
+"""All entries of a file have so many times the steps of one."""
 MANY = 100
 """How often a pass after the first is taken to run: what happens in it is the rule, what happens in the first alone is not."""
 MOST_THROWN = 8
@@ -54,7 +54,9 @@ class Exhausted(Exception):
 class Machine:
     """Runs code of one program. What it does is in the modules beside this one, by the kind of syntax."""
 
-    def __init__(self, program: Any) -> None:
+    def __init__(self, program: Any, most: int = MOST_STEPS) -> None:
+        """`most` are the statements and calls of an entry."""
+        self.most = most
         self.program = program
         self.state = State()
         self.events: list[Event] = []
@@ -68,9 +70,9 @@ class Machine:
         """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
         self.steps = 0
         """Statements and calls so far."""
-        self.limit = MOST_STEPS
+        self.limit = most
         """The step at which what runs now is cut off."""
-        self.end = MOST_IN_ALL
+        self.end = ENTRIES * most
         """The step at which all entries of the file are."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
@@ -150,7 +152,7 @@ class Machine:
     def start(self) -> None:
         """An entry begins: with steps of its own, and nothing around it."""
         self.memo.settle()
-        self.limit = min(self.steps + MOST_STEPS, self.end)
+        self.limit = min(self.steps + self.most, self.end)
         self.doubt, self.layers = 0, 0
         self.passes, self.catches, self.assumed = [], [], {}
         for name, value in MODES.items():
@@ -163,7 +165,7 @@ class Machine:
         self.memo.spoil()
         depth, steps = len(self.frames), self.steps
         now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
-        self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + MOST_STEPS, State()
+        self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + self.most, State()
         self.outline = self.checking = False
         self.catches, modes = [], dict(self.modes)
         try:

@@ -1,5 +1,6 @@
 """What lies in `.grad` of the parameters of each optimizer: nothing, new gradients, or those that a step has used."""
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from ta_lint.events.loop import Condition
 
 GRADIENTS = ("the gradients of an optimizer",)
 """The key of what lies there among the fields of an optimizer, which no attribute has."""
+
+MOST_OPTIMIZERS = 8
 
 Conditions = frozenset[Condition]
 """One of these, depending on the path."""
@@ -69,7 +72,11 @@ def held_by(optimizer: Object) -> Group:
 
 
 def watch(machine: Machine, optimizer: Object, conditions: Conditions = NOTHING) -> None:
-    """From here on it is known what lies in the gradients of a new optimizer."""
+    """From here on it is known what lies in the gradients of a new optimizer. Of many, those made last are followed."""
+    if len(machine.optimizers) - machine.own >= MOST_OPTIMIZERS:
+        oldest = machine.optimizers.pop(machine.own)
+        machine.emit("unknown", ast.Pass(), None, before={oldest: lying(oldest)})
+        oldest.fields.pop(GRADIENTS, None)
     machine.optimizers.append(optimizer)
     optimizer.fields[GRADIENTS] = Lying(conditions)
 
