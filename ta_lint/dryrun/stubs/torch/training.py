@@ -114,7 +114,7 @@ def _step(made: Call) -> Value:
     closure = made.given(1, "closure")
     result: Value = NONE
     if closure is not None and closure != NONE:
-        if isinstance(closure, Unknown):
+        if not isinstance(closure, Function):  # such as a dictionary of options with a closure in it
             made.emit("unknown", own, before=gradients.lost(made.machine, own))
         result = call(made.machine, closure, [], {}, made.node)
         if own.cls.name.endswith(".LBFGS"):  # it searches along a line, unless there is no gradient
