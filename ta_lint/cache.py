@@ -31,7 +31,7 @@ from ta_lint.file import name_of
 from ta_lint.project.around import Content, content_of
 from ta_lint.project.project import project_of
 from ta_lint.project.trail import Importers, Name, Surface, WholeText
-from ta_lint.signed import LARGEST, MAGIC, SignedFile, digest, signing_key
+from ta_lint.signed import LARGEST, MAGIC, SignedFile, signing_key
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config
@@ -234,14 +234,14 @@ class Cache:
     def _shelf(self, root: str) -> "_Shelf":
         if root not in self._shelves:
             where = "" if self.folder.is_relative_to(root) else root
-            name = f"outlines-{digest(f'{where} {_linter_version()}'.encode(errors='surrogatepass'), self._key)}.txt"
+            name = f"outlines-{digest_of(f'{where} {_linter_version()}'.encode(errors='surrogatepass'), self._key)}.txt"
             self._shelves[root] = _Shelf(self.folder / name, self._key, root)
         return self._shelves[root]
 
     def _book(self, config: "Config", root: str) -> "_Book":
         known = self._book_of.get((id(config), root))
         if known is None:
-            name = f"findings-{digest(_decisive(config, Path(root), self.folder), self._key)}.json"
+            name = f"findings-{digest_of(_decisive(config, Path(root), self.folder), self._key)}.json"
             if name not in self._books:
                 self._books[name] = _Book(self.folder / name, self._key, Path(root))
             known = (config, self._books[name])  # holds the config, so that its id stays unique

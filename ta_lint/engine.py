@@ -251,39 +251,28 @@ def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
         for suspicion in check.over_facts(looks.facts):
             if looks.facts.is_here(suspicion.node):
                 yield _placed(check.rule, suspicion, looks.facts)
-    elif check.over_runs is not None and not is_test(looks.source.path):
-        for found in _happened(check.rule, check.over_runs(looks.run), looks):
+    elif check.over_runs and not is_test(looks.source.path):
+        said = (one for over_run in check.over_runs for one in over_run(looks.run))
+        for found in _happened(check.rule, said, looks):
             fix = check.fix(looks.facts, found.site) if check.fix is not None else None
             yield _fixed(found, fix, looks.facts) if fix is not None else found
 
 
 def _happened(rule: str, said: "Iterable[Said]", looks: _Looks) -> Iterator[Finding]:
     """What a check says of a dry run."""
+    from ta_lint.events.site import site_of
     from ta_lint.events.suspicion import Suspicion
 
-    lines = looks.source.text.splitlines()
+    def site(place: "Place") -> Site:
+        return site_of(place, looks.source.path, looks.source.lines)
+
     suspicions = {one.identity: one for one in said if isinstance(one, Suspicion)}
     for one in suspicions.values():
         if one.place.path == looks.file.absolute:
-            related = tuple(
-                Related(_site(place, looks.source.path, lines), message)
-                for place, message in one.related
-                if place.path == one.place.path
-            )
-            found = _finding(rule, one.message, _site(one.place, looks.source.path, lines), related)
+            beside = [(place, message) for place, message in one.related if place.path == one.place.path]
+            related = tuple(Related(site(place), message) for place, message in beside)
+            found = _finding(rule, one.message, site(one.place), related)
             yield replace(found, severity=Severity.NOTE) if one.is_note else found
-
-
-def _site(place: "Place", path: str, lines: list[str]) -> Site:
-    """A place as findings have it: columns in code points from 1."""
-
-    def column(line: int, offset: int) -> int:
-        return len(lines[line - 1].encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
-
-    end = place.end_line or place.line
-    return Site(
-        path, place.line, column(place.line, place.column or 0), end, column(end, place.end_column or 0)
-    )
 
 
 def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:

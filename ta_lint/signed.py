@@ -9,6 +9,7 @@ from hashlib import blake2b
 from hmac import compare_digest
 from pathlib import Path
 
+from ta_lint.core.digest import digest_of
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.reading import read
 
@@ -50,12 +51,7 @@ class SignedFile:
 
     def head(self, body: bytes) -> bytes:
         """The first line; it also signs the name, so that a file for other settings does not pass."""
-        return _HEAD + digest(self.path.name.encode() + b"\n" + body, self._key).encode()
-
-
-def digest(data: bytes, key: bytes = b"") -> str:
-    """A digest of data; with a key, a signature."""
-    return blake2b(data, digest_size=16, key=key).hexdigest()
+        return _HEAD + digest_of(self.path.name.encode() + b"\n" + body, self._key).encode()
 
 
 def signing_key() -> bytes:

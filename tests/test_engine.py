@@ -145,6 +145,12 @@ def test_a_file_that_no_check_wants_is_not_parsed(tmp_path: Path, monkeypatch: p
     assert lint(tmp_path, "import torch\nprint(torch.zeros(1))\n", "TA401") == []
 
 
+def test_a_form_feed_ends_no_line_of_what_a_dry_run_finds(tmp_path: Path) -> None:
+    text = "import torch\n\x0c\nfor x in data:\n    é = model(x)\n    é.backward(); optimizer.step()\n"
+    (finding,) = lint(tmp_path, text, "TA600")
+    assert (finding.site.line, finding.site.column, finding.site.end_column) == (5, 19, 35)
+
+
 def test_related_places_travel_with_the_finding(tmp_path: Path) -> None:
     text = "import torch\nfor x in data:\n    loss = model(x)\n    loss.backward()\n    optimizer.step()\n"
     (finding,) = lint(tmp_path, text, "TA600")

@@ -91,7 +91,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ta_lint.core.reading._SETTLED_NS", -(10**12))
 
 
-def test_a_file_that_did_not_change_is_not_read_for_another(
+def test_a_file_that_did_not_change_gets_no_new_outline(
     folder: Path, settled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(folder)["loop.py"] == ["TA600"]

@@ -8,7 +8,7 @@ A module has `KEYWORDS`, the plain words that a file must contain before the che
 - or `check(module: FileFacts) -> Iterator[Suspicion]` over facts about the source;
 - or `check_text(source: Source) -> Iterator[TextFinding]` over text.
 
- There is no list of the modules: the folder is the list.
+There is no list of the modules: the folder is the list.
 """
 
 import os
@@ -50,7 +50,7 @@ class Check:
     gate: Gate
     over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
     over_text: "Callable[[Source], Iterator[TextFinding]] | None"
-    over_runs: "Callable[[Run], Iterator[Said]] | None" = None
+    over_runs: "tuple[Callable[[Run], Iterator[Said]], ...]" = ()
     fix: "Callable[[FileFacts, Site], ProposedFix | None] | None" = None
     """The edit for what a check over runs finds at a place."""
 
@@ -106,7 +106,9 @@ def load(rule: str) -> Check | None:
     return Check(
         rule=rule,
         gate=Gate(module.KEYWORDS, getattr(module, "AROUND", ())),
-        over_runs=getattr(module, "check_progress", getattr(module, "check_run", None)),
+        over_runs=tuple(
+            vars(module)[name] for name in ("check_progress", "check_run") if name in vars(module)
+        ),
         fix=getattr(module, "fix", None),
         over_facts=getattr(module, "check", None),
         over_text=getattr(module, "check_text", None),

@@ -3,6 +3,6 @@
 from _blake2 import blake2b  # `hashlib` loads OpenSSL, which takes longer than a run over a few files
 
 
-def digest_of(data: bytes) -> str:
-    """A digest of data."""
-    return blake2b(data, digest_size=16).hexdigest()
+def digest_of(data: bytes, key: bytes = b"") -> str:
+    """A digest of data; with a key, a signature."""
+    return blake2b(data, digest_size=16, key=key).hexdigest()

@@ -8,7 +8,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.dryrun.stubs.torch.gradients import Conditions, held_by
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
-from ta_lint.dryrun.values import Object, Place, Value
+from ta_lint.dryrun.values import Object, Place, Value, options
 from ta_lint.events import place
 from ta_lint.events.event import Event
 from ta_lint.events.loop import Condition, Loop, LoopHistory, ObservedAction, Stepped
@@ -72,6 +72,8 @@ def _optimizers(events: list[Event]) -> list[Stepped]:
             of.update(dict.fromkeys(one.objects, one))
         if event.action == Action.STEP:
             steps[event.entry] += event.times
+            for stepped in {id(of[one]): of[one] for one in options(event.subject) if one in of}.values():
+                stepped.stepped.steps += event.times
         for optimizer, found in event.detail.get("before", {}).items():
             if optimizer in of:
                 _note(of[optimizer], event, found)
@@ -112,8 +114,6 @@ def _note(built: _Built, event: Event, found: Conditions) -> None:
     one = built.stepped
     if event.action == Action.UNKNOWN:
         built.lost = True
-    elif event.action == Action.STEP:
-        one.steps += event.times
     elif not one.steps:
         one.cleared += event.times if event.action == Action.CLEAR and not built.is_given else 0
         one.had_gradients = one.had_gradients or Condition.FRESH in found

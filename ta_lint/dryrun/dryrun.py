@@ -1,6 +1,5 @@
 """One dry run of a script: what happens, in order. The kinds of syntax and the libraries are imported for what they register."""
 
-from ta_lint.core.errors import Unreadable
 from ta_lint.dryrun.machine import (  # noqa: F401
     assigning,
     comprehensions,
@@ -56,17 +55,16 @@ from ta_lint.events.event import Event
 from ta_lint.project.layout import Layout
 from ta_lint.project.project import Project
 
+LEAST_STEPS = 500
+STEPS_OF_A_BYTE = 0.5
+"""What an entry of a file that is linted may take: the work grows with its text, whatever loops it has."""
+MOST_FILES = 12
+"""Files that run for the sake of one. What more of them give is not known."""
+
 
 def of_project(root: str) -> Machine:
     """A machine for the scripts of one project, which parses and imports each of its files once."""
     return Machine(Program(Layout(root)))
-
-
-LEAST_STEPS = 500
-MOST_FILES = 12
-"""Files that run for the sake of one. What more of them give is not known."""
-STEPS_OF_A_BYTE = 0.5
-"""What a file is worth: the work of the linter grows with its text, whatever loops it has."""
 
 
 def events_around(project: Project, path: str, text: str) -> list[Event]:
@@ -79,13 +77,12 @@ def events_around(project: Project, path: str, text: str) -> list[Event]:
             return given
         files.add(other)
         if len(files) > MOST_FILES:
-            raise Unreadable("too many files")
+            return b""
         project.imports.read(other)
         return project.around.whole(other)
 
-    machine = Machine(
-        Program(project.layout, reads), min(MOST_STEPS, LEAST_STEPS + int(STEPS_OF_A_BYTE * len(given)))
-    )
+    most = min(MOST_STEPS, LEAST_STEPS + int(STEPS_OF_A_BYTE * len(given)))
+    machine = Machine(Program(project.layout, reads), most)
     with project.imports.followed(path):
         run_script(machine, path, sorted(project.around.users(path) or ()))
     return machine.events

@@ -209,6 +209,8 @@ def _does(event: Event) -> str:
     subject, detail = event.subject, event.detail
     if event.action == "loss":
         return f"loss: {detail.get('by', '')}"
+    if event.action == "unknown" and subject is None:
+        return "code out of sight may clear gradients"
     if not isinstance(subject, Object):
         return _WORDS.get(event.action, event.action)
     if event.action == "optimizer":
@@ -273,7 +275,7 @@ def _gaps(events: list[Event]) -> Iterable[Gap]:
         if event.action == "backward":
             for why in event.detail["open"]:
                 found.setdefault(Gap(file, line, "what the loss reaches", why), 0)
-        elif event.action == "unknown":
+        elif event.action == "unknown" and event.subject is not None:
             found.setdefault(Gap(file, line, "what becomes of the optimizer", "code out of sight gets it"), 1)
         elif event.action == "optimizer" and isinstance(event.subject, Object):
             if not held_by(event.subject).complete:

@@ -39,10 +39,7 @@ class Program:
     """A file and all that it imports from its project."""
 
     def __init__(self, layout: Layout, reads: Callable[[str], bytes] | None = None) -> None:
-        """`reads` gives the text of a file; without it, that is what is on disk.
-
-        Raises of `reads`: Unreadable.
-        """
+        """`reads` gives the text of a file, empty if it has none; without it, that is what is on disk."""
         self._layout = layout
         self._reads = reads or _from_disk
         self._shares = reads is not None
@@ -228,14 +225,9 @@ class Program:
         return guess(machine, name, annotation)
 
     @staticmethod
-    def enter_loop(machine: Machine) -> None:
-        """A loop begins."""
-        gradients.enter_loop(machine)
-
-    @staticmethod
     def acts(machine: Machine, names: list[str], node: ast.AST) -> None:
         """A function out of sight is called: it may do anything to gradients if its name, or what it is asked for, says so."""
-        if any(map(may_act, names)):
+        if machine.optimizers and any(map(may_act, names)):
             before = gradients.lost(machine, *machine.optimizers)
             machine.emit("unknown", node, None, before=before)
 

@@ -72,13 +72,9 @@ class Around:
         return self._read(path)[0]
 
     def whole(self, path: str) -> bytes:
-        """The bytes of a file as it is on disk.
-
-        Raises:
-            Unreadable: as for `core.reading.read`.
-        """
-        data, stamp = read_with_stamp(path)
-        self.note(path, Content(digest_of(data), stamp))
+        """The bytes of a file as it is on disk, none if it cannot be read."""
+        data, content = _content(path)
+        self.note(path, content)
         return data
 
     def _read_file(self, path: str) -> tuple[bytes, str]:

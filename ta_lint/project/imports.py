@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from functools import wraps
-from hashlib import blake2b
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from ta_lint.core.digest import digest_of
 from ta_lint.project.around import MOST_IMPORTERS, Around, WordFinder
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import PACKAGE, Layout
@@ -73,7 +73,7 @@ class Imports:
         self._layout = layout
         self._around = around
         self._trail = layout.trail
-        self._given: dict[str, bytes] = {}  # a digest of each text that was given
+        self._given: dict[str, str] = {}  # a digest of each text that was given
         self._texts: dict[str, str] = {}  # those whose exports nobody has asked for yet
         self._exports: dict[str, Exports | None] = {}
         self._stars_of = Stars(layout, self.exports)
@@ -88,7 +88,7 @@ class Imports:
 
     def give(self, path: str, text: str) -> None:
         """Take this text for that of a file, whatever is on disk."""
-        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        digest = digest_of(text.encode("utf-8", "surrogatepass"))
         if self._given.get(path) == digest:
             return
         known = self._exports.pop(path, None)
@@ -113,7 +113,7 @@ class Imports:
 
     def _is_on_disk(self, path: str) -> bool:
         content = self._around.contents.get(path)
-        return content is not None and content.digest == self._given[path].hex()
+        return content is not None and content.digest == self._given[path]
 
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
@@ -155,7 +155,7 @@ class Imports:
         key = path, words
         if key not in self._surfaces:
             seen = self._around.surface(path, words), _sorted(self.exports(path))
-            self._surfaces[key] = blake2b(repr(seen).encode(), digest_size=16).hexdigest()
+            self._surfaces[key] = digest_of(repr(seen).encode())
         return self._surfaces[key]
 
     @_on_behalf

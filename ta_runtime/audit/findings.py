@@ -14,6 +14,7 @@ from ta_lint.core.fingerprint import named
 from ta_lint.core.reading import read
 from ta_lint.core.source import Source, decode
 from ta_lint.core.suppress import suppressed
+from ta_lint.events.site import site_of
 from ta_runtime import cells
 from ta_runtime.facts import Refutation
 from ta_runtime.incidents import Incident, Inspection
@@ -113,24 +114,12 @@ def _finding(incident: Incident, root: Path, script: str) -> Finding:
 def _site(place: Place, root: Path, script: str) -> Site:
     """A place as findings have it: columns in code points from 1, the path relative to the project if it is inside."""
     path = cells.named(place.path) or _path(place.path or script or "<unknown>", root)
-    lines = _source(path, root).lines
-    text = lines[place.line - 1] if place.line <= len(lines) else ""
-    if place.column is None or place.end_column is None or place.end_line is None:
-        start = len(text) - len(text.lstrip()) + 1
-        return Site(path, place.line, start, place.line, max(len(text.rstrip()) + 1, start))
-    last = lines[place.end_line - 1] if place.end_line <= len(lines) else ""
-    return Site(
-        path, place.line, _column(text, place.column), place.end_line, _column(last, place.end_column)
-    )
+    return site_of(place, path, _source(path, root).lines)
 
 
 def _path(path: str, root: Path) -> str:
     absolute = Path(path).absolute()
     return absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else str(absolute)
-
-
-def _column(text: str, offset: int) -> int:
-    return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
 
 
 def _source(path: str, root: Path) -> Source:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from ta_lint.checks.runs import stepping
 from ta_lint.core.protocol import Action
 from ta_lint.events.loop import Condition
 from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation, Said, Suspicion
 
-KEYWORDS = ((".step(", ".step,", ".step}", ".step)", ".step]"),)
-AROUND = ("*backward",)
+KEYWORDS = stepping.KEYWORDS
+AROUND = stepping.AROUND
 
 FEW = 2
 """Steps needed for a finding: an extra one at the end of a training is not a pattern."""

@@ -24,9 +24,9 @@ from ta_lint.dryrun.values import (
 )
 
 
-def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> None:
-    """`target = value`."""
-    value = value if frame.site is not None else _named(machine, target, value)
+def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: bool = False) -> None:
+    """`target = value`; `called` says that the value is what a call gives."""
+    value = value if frame.site is not None else _named(machine, target, value, called=called)
     if isinstance(target, ast.Name):
         holder = frame.outside.get(target.id, frame)
         machine.state.write(holder.names, target.id, value)
@@ -39,18 +39,19 @@ def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> No
         stars = [index for index, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
         parts = unpacked(machine, value, len(target.elts), stars[0] if stars else None, target)
         for part, one in zip(target.elts, parts, strict=True):
-            assign(machine, part.value if isinstance(part, ast.Starred) else part, one, frame)
+            inner = part.value if isinstance(part, ast.Starred) else part
+            assign(machine, inner, one, frame, called=called)
 
 
-def _named(machine: Machine, target: ast.expr, value: Value) -> Value:
-    """What code out of sight gives: an optimizer where it is called one, the same under each name, unless a call has made it anew."""
+def _named(machine: Machine, target: ast.expr, value: Value, *, called: bool) -> Value:
+    """What code out of sight gives: an optimizer where it is called one, the same under each name unless a call gives a new one."""
     if not isinstance(value, Unknown) or value.type is not None:
         return value
     if not isinstance(target, ast.Name | ast.Attribute):
         return value
     name = target.id if isinstance(target, ast.Name) else target.attr
     key = machine.entry, name
-    if key not in machine.guessed:
+    if called or key not in machine.guessed:
         machine.guessed[key] = machine.program.optimizer(machine, name) or NONE
     guessed = machine.guessed[key]
     return value if guessed == NONE else guessed

@@ -89,8 +89,6 @@ class Repetition:
     def _pass(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         machine, now = self.machine, self.now
         now.number += 1
-        if now.number == 0:
-            machine.program.enter_loop(machine)
         if now.settled:
             self._settle()
         now.mark = machine.state.mark

@@ -78,13 +78,14 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if isinstance(value, External | Native):
         known = library.find(f"{value.name}.{name}")
         _noted(machine, known)
-        return known
+        unseen = library.UNSEEN.find(name) if isinstance(known, External) else None
+        return known if unseen is None else Bound(value, unseen)
     machine.memo.named(name)
     if isinstance(value, Class):
         return _class_attribute(machine, value, name, node)
     if not isinstance(value, Object):
-        unseen = isinstance(value, Unknown) and value.type is None
-        kind = library.UNSEEN if unseen else library.class_of(value)
+        out_of_sight = isinstance(value, Unknown) and value.type is None
+        kind = library.UNSEEN if out_of_sight else library.class_of(value)
         own = None if kind is None else kind.find(name)
         return Bound(value, own) if own is not None else part_of(value, name)
     if value.cls is library.SUPER and "object" in value.fields:
@@ -101,8 +102,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     getter = value.cls.find("__getattr__")
     if getter is not None:
         return call(machine, getter, [value, Known(name)], {}, node)
-    unseen_method = library.UNSEEN.find(name) if value.cls.out_of_sight else None
-    return _missing(value.cls, name, value) if unseen_method is None else Bound(value, unseen_method)
+    unseen = library.UNSEEN.find(name) if value.cls.out_of_sight else None
+    return _missing(value.cls, name, value) if unseen is None else Bound(value, unseen)
 
 
 def _class_attribute(machine: Machine, cls: Class, name: str, node: ast.AST) -> Value:

@@ -74,10 +74,7 @@ def _outside(machine: Machine, node: ast.Global | ast.Nonlocal, frame: Frame) ->
 def _assign(machine: Machine, node: ast.Assign, frame: Frame) -> Flow:
     value = evaluate(machine, node.value, frame)
     for target in node.targets:
-        if isinstance(node.value, ast.Call):
-            for part in getattr(target, "elts", [target]):  # what a call gives is new
-                machine.guessed.pop((machine.entry, getattr(part, "attr", getattr(part, "id", ""))), None)
-        assign(machine, target, value, frame)
+        assign(machine, target, value, frame, called=isinstance(node.value, ast.Call))
     return Flow.ON
 
 

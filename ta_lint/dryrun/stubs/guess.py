@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from ta_lint.core.data import read
 from ta_lint.dryrun.machine.library import DICT, list_of
@@ -72,6 +72,7 @@ def _of_name(name: str) -> str | None:
     return next((kind for kind, known in names().items() if lower & known), None)
 
 
+@lru_cache(4096)
 def may_act(name: str) -> bool:
     """Whether a function out of sight may clear gradients or step, by the whole words of its name."""
     words, known = set(re.findall(r"[a-z]+", name)), _functions()

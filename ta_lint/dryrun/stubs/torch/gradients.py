@@ -1,6 +1,5 @@
-"""What lies in `.grad` of the parameters of each optimizer: nothing, new gradients, or those that a step has used."""
+"""What is in `.grad` of the parameters of each optimizer: nothing, new gradients, or those that a step has used."""
 
-import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,14 +9,15 @@ from ta_lint.dryrun.values import Mergeable, Object, Sequence, Table, Value, opt
 from ta_lint.events.loop import Condition
 
 GRADIENTS = ("the gradients of an optimizer",)
-"""The key of what lies there among the fields of an optimizer, which no attribute has."""
-
+"""The key of what is there among the fields of an optimizer, which no attribute has."""
 MOST_OPTIMIZERS = 8
+"""Optimizers of an entry that are followed: of more, those made last."""
 
 Conditions = frozenset[Condition]
 """One of these, depending on the path."""
 NOTHING: Conditions = frozenset({Condition.EMPTY})
 ANYTHING: Conditions = frozenset({Condition.UNKNOWN})
+_NONE: Conditions = frozenset()
 
 _COMPUTED = {
     Condition.EMPTY: Condition.FRESH,
@@ -26,24 +26,34 @@ _COMPUTED = {
     Condition.STALE: Condition.STALE,
     Condition.UNKNOWN: Condition.UNKNOWN,
 }
-"""What lies there after a backward pass, by what lay there before."""
+"""What is there after a backward pass, by what was there before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lying(Mergeable):
-    """What lies there now."""
+class Contents(Mergeable):
+    """What is in the gradients of an optimizer now."""
 
     conditions: Conditions
+    untouched: Conditions
+    """Those of them on paths where nothing can have cleared anything since the last step."""
+    clearings: int = 0
+    """How often something has cleared, or may have, on the way to here."""
     cleared: frozenset[int] = frozenset()
     """The parameters, by id, that have been cleared one by one since gradients were last computed."""
-    touched: bool = False
-    """Whether something has cleared some of them since the last step, or may have."""
 
-    def either(self, other: "Lying") -> "Lying":
-        """What lies there on one of two paths."""
-        return Lying(
-            self.conditions | other.conditions, self.cleared & other.cleared, self.touched or other.touched
+    def either(self, other: "Contents") -> "Contents":
+        """What is there on one of two paths. If only one of them clears, a clearing may lie between two steps on both."""
+        both_alike = self.clearings == other.clearings
+        return Contents(
+            self.conditions | other.conditions,
+            self.untouched | other.untouched if both_alike else _NONE,
+            max(self.clearings, other.clearings),
+            self.cleared & other.cleared,
         )
+
+    def touched(self, conditions: Conditions, cleared: Iterable[int] = ()) -> "Contents":
+        """What is there once something has cleared, or may have."""
+        return Contents(conditions, _NONE, self.clearings + 1, frozenset(cleared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +82,14 @@ def held_by(optimizer: Object) -> Group:
 
 
 def watch(machine: Machine, optimizer: Object, conditions: Conditions = NOTHING) -> None:
-    """From here on it is known what lies in the gradients of a new optimizer. Of many, those made last are followed."""
-    if len(machine.optimizers) - machine.own >= MOST_OPTIMIZERS:
-        oldest = machine.optimizers.pop(machine.own)
-        machine.emit("unknown", ast.Pass(), None, before={oldest: lying(oldest)})
-        oldest.fields.pop(GRADIENTS, None)
+    """From here on a new optimizer is followed."""
+    del machine.optimizers[machine.own : len(machine.optimizers) - MOST_OPTIMIZERS + 1]
     machine.optimizers.append(optimizer)
-    optimizer.fields[GRADIENTS] = Lying(conditions)
-
-
-def lying(optimizer: Object) -> Conditions:
-    """What lies in its gradients."""
-    found = optimizer.fields.get(GRADIENTS)
-    return found.conditions if isinstance(found, Lying) else ANYTHING
+    optimizer.fields[GRADIENTS] = Contents(conditions, conditions)
 
 
 Before = dict[Object, Conditions]
-"""The optimizers to whose gradients something happens, each with what lay there before."""
+"""The optimizers to whose gradients something happens, each with what was there before."""
 
 
 def computed(machine: Machine, certain: Iterable[Tensor], *, complete: bool) -> Before:
@@ -96,88 +97,83 @@ def computed(machine: Machine, certain: Iterable[Tensor], *, complete: bool) -> 
     optimizer that there is.
     """
     concerned, perhaps = _concerned(machine, certain, complete=complete)
-    before = {one: lying(one) for one in (*concerned, *perhaps)}
-    for one in concerned:
-        _write(machine, one, frozenset(_COMPUTED[each] for each in lying(one)))
-    for one in perhaps:
-        _write(machine, one, lying(one) | {_COMPUTED[each] for each in lying(one)})
+    before = _conditions((*concerned, *perhaps))
+    for one in before:
+        now: Contents = one.fields[GRADIENTS]
+        after = Contents(_computed(now.conditions), _computed(now.untouched), now.clearings)
+        _write(machine, one, after if one in concerned else after.either(now))
     return before
+
+
+def _computed(conditions: Conditions) -> Conditions:
+    return frozenset(_COMPUTED[each] for each in conditions)
 
 
 def cleared(
     machine: Machine, subject: Value | None, parameters: Iterable[Tensor], *, complete: bool
 ) -> Before:
     """Gradients are cleared: all of an optimizer, those of a module, or that of one parameter."""
-    if isinstance(subject, Object) and subject in machine.optimizers:
-        before = {subject: lying(subject)}
-        _write(machine, subject, NOTHING, touched=True)
+    if isinstance(subject, Object) and GRADIENTS in subject.fields:
+        before = _conditions([subject])
+        _touch(machine, subject, NOTHING)
         return before
-    parameters = list(parameters)
-    given = {id(one) for one in parameters}
-    concerned, perhaps = _concerned(machine, parameters, complete=complete)
-    before = {one: lying(one) for one in (*concerned, *perhaps)}
-    for one in before:
-        group, found = held_by(one), one.fields.get(GRADIENTS)
-        done = given | found.cleared if isinstance(found, Lying) else given
+    given = {id(one): one for one in parameters}
+    before = _conditions(
+        each for some in _concerned(machine, given.values(), complete=complete) for each in some
+    )
+    for one, found in before.items():
+        group, done = held_by(one), one.fields[GRADIENTS].cleared | given.keys()
         if group.complete and complete:
             whole = all(id(each) in done for each in group.parameters)
         else:
             whole = len(before) == 1 and not isinstance(subject, Tensor)
-        _write(machine, one, NOTHING if whole else lying(one) | NOTHING, frozenset(done), touched=True)
+        _touch(machine, one, NOTHING if whole else found | NOTHING, done)
     return before
 
 
 def assigned(machine: Machine, parameter: Tensor) -> Before:
     """The program itself writes the gradient of a parameter."""
     before = cleared(machine, parameter, (parameter,), complete=True)
-    for one in before:
-        _write(machine, one, before[one] | {Condition.FRESH}, touched=True)
+    for one, found in before.items():
+        _touch(machine, one, found | {Condition.FRESH})
     return before
 
 
 def used(machine: Machine, optimizer: Value) -> Before:
-    """A step uses what lies there. If only some passes step, or nobody knows which backward pass reaches them, new gradients still join
+    """A step uses what is there. If only some passes step, or nobody knows which backward pass reaches them, new gradients still join
     old ones sooner or later, unless something clears them in between.
     """
-    before = {}
+    before: Before = {}
     for one in options(optimizer):
-        state = one.fields.get(GRADIENTS) if isinstance(one, Object) else None
-        if isinstance(one, Object) and isinstance(state, Lying):
-            joins = Condition.STALE in state.conditions and not state.touched
-            before[one] = found = frozenset({Condition.STALE}) if joins else state.conditions
+        if one in machine.optimizers and isinstance(one, Object):
+            now: Contents = one.fields[GRADIENTS]
+            joins = Condition.STALE in now.untouched
+            before[one] = found = frozenset({Condition.STALE}) if joins else now.conditions
             after = frozenset(each if each is Condition.EMPTY else Condition.USED for each in found)
-            _write(machine, one, after if one is optimizer else after | found, touched=False)
+            stepped = Contents(after, after, now.clearings)
+            _write(machine, one, stepped if one is optimizer else stepped.either(now))
     return before
-
-
-def enter_loop(machine: Machine) -> None:
-    """What has certainly been cleared before a loop is not cleared between its passes."""
-    for one in machine.optimizers:
-        if len(lying(one)) == 1:
-            _write(machine, one, lying(one), touched=False)
 
 
 def lost(machine: Machine, *optimizers: Object) -> Before:
     """Code out of sight may do anything with them."""
-    before = {one: lying(one) for one in optimizers}
-    for one in optimizers:
-        _write(machine, one, ANYTHING, touched=True)
+    before = _conditions(one for one in optimizers if one in machine.optimizers)
+    for one in before:
+        _touch(machine, one, ANYTHING)
     return before
 
 
-def _write(
-    machine: Machine,
-    optimizer: Object,
-    conditions: Conditions,
-    cleared: frozenset[int] = frozenset(),
-    *,
-    touched: bool | None = None,
-) -> None:
-    now = optimizer.fields.get(GRADIENTS)
-    before = now.touched if isinstance(now, Lying) else True
-    after = Lying(conditions, cleared, before if touched is None else touched)
-    if after != now:
-        machine.state.write(optimizer.fields, GRADIENTS, after)
+def _conditions(optimizers: Iterable[Object]) -> Before:
+    return {one: one.fields[GRADIENTS].conditions for one in optimizers}
+
+
+def _touch(machine: Machine, optimizer: Object, conditions: Conditions, cleared: Iterable[int] = ()) -> None:
+    _write(machine, optimizer, optimizer.fields[GRADIENTS].touched(conditions, cleared))
+
+
+def _write(machine: Machine, optimizer: Object, contents: Contents) -> None:
+    if contents != optimizer.fields[GRADIENTS]:
+        machine.state.write(optimizer.fields, GRADIENTS, contents)
 
 
 def _concerned(

@@ -47,9 +47,6 @@ def _optimizers(name: str) -> Value | None:
     return new_class(name, bases=(OPTIMIZER,)) if name.count(".") == 2 and last[:1].isupper() else None
 
 
-family("bitsandbytes.optim.", _optimizers)
-
-
 def _schedulers(name: str) -> Value | None:
     last = name.rpartition(".")[2]
     return new_class(name, bases=(SCHEDULER,)) if last[:1].isupper() else None
@@ -57,6 +54,7 @@ def _schedulers(name: str) -> Value | None:
 
 family("torch.optim.lr_scheduler.", _schedulers)
 family("torch.optim.", _optimizers)
+family("bitsandbytes.optim.", _optimizers)
 
 
 @method(OPTIMIZER, "__init__")

@@ -1,0 +1,107 @@
+"""What the dry run says of the gradients that a step finds is what a real run of the same program finds."""
+
+from collections import defaultdict
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import pytest
+from observed import watched
+
+from ta_lint.core.protocol import Action
+from ta_lint.dryrun.collect import run_of
+from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.events import Run
+from ta_lint.events.loop import Condition
+from ta_runtime.audit.session import Session
+
+START = """\
+import torch
+
+model, other = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+second = torch.optim.SGD(other.parameters(), lr=0.01)
+
+
+def loss(x=None):
+    return other(model(torch.randn(8, 4))).square().mean()
+
+
+for i in range(8):
+"""
+
+LOOPS = {
+    "never cleared": "loss().backward()\noptimizer.step()",
+    "cleared before the backward pass": "optimizer.zero_grad()\nloss().backward()\noptimizer.step()",
+    "cleared after the step": "loss().backward()\noptimizer.step()\noptimizer.zero_grad(set_to_none=False)",
+    "cleared before the step": "loss().backward()\noptimizer.zero_grad()\noptimizer.step()",
+    "cleared by the module": "model.zero_grad()\nloss().backward()\noptimizer.step()",
+    "cleared by another module": "other.zero_grad()\nloss().backward()\noptimizer.step()",
+    "cleared one by one": "for p in model.parameters():\n    p.grad = None\nloss().backward()\noptimizer.step()",
+    "half of it is cleared": "model.bias.grad = None\nloss().backward()\noptimizer.step()",
+    "cleared together": "loss().backward()\noptimizer.step()\ntorch._foreach_zero_([p.grad for p in model.parameters()])",
+    "scaled by hand": "loss().backward()\nfor p in model.parameters():\n    p.grad = p.grad / 2\noptimizer.step()",
+    "stepped twice": "optimizer.zero_grad()\nloss().backward()\noptimizer.step()\noptimizer.step()",
+    "accumulated": "loss().backward()\nif i % 2 == 1:\n    optimizer.step()\n    optimizer.zero_grad()",
+    "accumulated, and never cleared": "loss().backward()\nif i % 2 == 1:\n    optimizer.step()",
+    "cleared now and then": "loss().backward()\noptimizer.step()\nif i % 3 == 2:\n    optimizer.zero_grad()",
+    "two that share a loss": "optimizer.zero_grad()\nsecond.zero_grad()\nloss().backward()\noptimizer.step()\nsecond.step()",
+    "two of which one is forgotten": "optimizer.zero_grad()\nloss().backward()\noptimizer.step()\nsecond.step()",
+    "a loss that reaches one of two": "second.zero_grad()\nother(model(torch.randn(8, 4)).detach()).mean().backward()\nsecond.step()\noptimizer.step()",
+    "a closure that clears": "def closure():\n    optimizer.zero_grad()\n    value = loss()\n    value.backward()\n    return value\noptimizer.step(closure)",
+    "epochs that clear": "optimizer.zero_grad()\nfor _ in range(3):\n    loss().backward()\n    optimizer.step()",
+    "an optimizer for each pass": "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)\nmodel.zero_grad()\nloss().backward()\noptimizer.step()",
+}
+
+
+def found(run: Run) -> dict[int, set[Condition]]:
+    """The conditions that the steps of each line find."""
+    conditions: dict[int, set[Condition]] = defaultdict(set)
+    for history in run.loop.histories:
+        for pattern in history.patterns:
+            step, _ = pattern[-1]
+            if step.action is Action.STEP:
+                conditions[step.place.line].add(step.gradients)
+    return conditions
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS.keys())
+def test_a_step_finds_in_the_dry_run_what_it_finds_in_the_real_one(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = START + indent(loop, "    ")
+    runs: list[Run] = []
+
+    def kept(session: Session, original: Any = Session._run, **options: Any) -> Run:
+        runs.append(original(session, **options))
+        return runs[-1]
+
+    monkeypatch.setattr(Session, "_run", kept)
+    watched(code, tmp_path, path="train.py", every_n_steps=1)
+    real, dry = found(runs[-1]), found(run_of(dry_run(str(tmp_path / "train.py")).events))
+    assert dry.keys() == real.keys()
+    for line, conditions in dry.items():
+        if (
+            Condition.UNKNOWN not in real[line]
+        ):  # a run does not know what the program writes to `.grad` itself
+            assert conditions - {Condition.UNKNOWN} <= real[line], line
+            assert Condition.UNKNOWN in conditions or conditions == real[line], line
+
+
+UNSEEN = {
+    "a function gets the optimizer": "helpers.prepare(optimizer)\nloss().backward()\noptimizer.step()",
+    "a function gets it in a list": "helpers.prepare([optimizer])\nloss().backward()\noptimizer.step()",
+    "a function gets what clears": "helpers.run(optimizer.zero_grad)\nloss().backward()\noptimizer.step()",
+    "a hook of somebody else": "hooks.before_batch()\nloss().backward()\noptimizer.step()",
+    "an engine gets the loss": "helpers.engine.backward(loss())\noptimizer.step()",
+    "a closure of somebody else": "optimizer.step(helpers.closure)",
+}
+
+
+@pytest.mark.parametrize("loop", UNSEEN.values(), ids=UNSEEN.keys())
+def test_where_code_out_of_sight_may_clear_nothing_is_said(loop: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import helpers\nfrom helpers import hooks\n" + START + indent(loop, "    "))
+    [conditions] = found(run_of(dry_run(str(script)).events)).values()
+    assert Condition.UNKNOWN in conditions
+    assert conditions.isdisjoint({Condition.STALE, Condition.USED})
