@@ -394,6 +394,15 @@ again = [1]
 for _ in range(3):
     again += again
 """,
+    "a parameter that hangs on a layer, and a bias that it got later": """
+layer = nn.Linear(4, 4, bias=False)
+layer.temperature = nn.Parameter(torch.ones(1))
+layer.bias = nn.Parameter(torch.zeros(4))
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+loss = layer(x).sum()
+loss.backward()
+optimizer.step()
+""",
     "a model and its copy that nobody calls": """
 model = nn.Sequential(OrderedDict([('first', nn.Linear(4, 4)), ('second', nn.Linear(4, 4))]))
 again = copy.deepcopy(model)

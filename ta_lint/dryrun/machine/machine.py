@@ -106,7 +106,8 @@ class Machine:
         self._borrowed.setdefault((id(cls), name), (cls, name, cls.fields.get(name)))
 
     def give_back(self) -> None:
-        """The classes of libraries are as before."""
+        """The classes of libraries are as before, and nothing hangs on backward passes any more."""
+        self.hooks.clear()
         for cls, name, value in self._borrowed.values():
             self.memo.patched(name)
             cls.fields.pop(name, None)
@@ -122,10 +123,15 @@ class Machine:
             action, self.place(node), subject, self.doubt == 0,
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
-            self.entry, MANY ** (sum(min(one.number, 2 if one.settled else 1) for one in self.passes) + (self.entry is not None)),
+            self.entry, self._times(),
         )  # fmt: skip
         self.events.append(event)
         return event
+
+    def _times(self) -> int:
+        """How often what happens now is taken to happen: often where nobody calls the entry, and the oftener the later the pass."""
+        later = (min(one.number, 2 if one.settled else 1) for one in self.passes)
+        return int(MANY ** sum(later, self.entry is not None))
 
     def place(self, node: ast.AST) -> Place:
         """Where this code stands; of a stub's code, where the program calls it."""
@@ -138,6 +144,14 @@ class Machine:
         """Whether a mode is on, None if nobody knows."""
         value = self.modes[name]
         return value if isinstance(value, bool) else None
+
+    @contextmanager
+    def switched(self, name: str, value: Any) -> Iterator[None]:
+        """What runs here runs with this mode."""
+        before = self.modes[name]
+        self.state.write(self.modes, name, value)
+        yield
+        self.state.write(self.modes, name, before)
 
     def step(self) -> None:
         """One more statement or call.

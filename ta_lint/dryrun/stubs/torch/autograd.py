@@ -22,10 +22,8 @@ def _apply(made: Call) -> Value:
     if isinstance(forward, Object) and "function" in forward.fields:
         forward = forward.fields["function"]
     context = [] if isinstance(cls.find("setup_context"), Object) else [Object(_CONTEXT, made.place)]
-    before = made.machine.modes["recording"]
-    made.machine.state.write(made.machine.modes, "recording", False)
-    result = call(made.machine, forward, [*context, *args], made.kwargs, made.node, loose=made.loose)
-    made.machine.state.write(made.machine.modes, "recording", before)
+    with made.machine.switched("recording", False):
+        result = call(made.machine, forward, [*context, *args], made.kwargs, made.node, loose=made.loose)
     return leads_to(result, facts, made)
 
 

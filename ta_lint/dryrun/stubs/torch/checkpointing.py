@@ -63,22 +63,19 @@ def _checkpointed(
     if reentrant is False:
         result = call(made.machine, function, args, kwargs, made.node, loose=made.loose)
         return kept_nothing_of(result, ((function, tuple(args), tuple(kwargs.items())),))
-    machine, recording = made.machine, made.machine.mode("recording")
-    machine.state.write(machine.modes, "recording", None if reentrant is None and recording else False)
-    result = call(machine, function, args, kwargs, made.node, loose=made.loose)
-    machine.state.write(machine.modes, "recording", recording)
+    machine = made.machine
+    with machine.switched("recording", None if reentrant is None and machine.mode("recording") else False):
+        result = call(machine, function, args, kwargs, made.node, loose=made.loose)
     if reentrant is None:
         return result
     facts = computed(machine, [one for one in args if isinstance(one, Tensor)], made.place).facts
 
     def back(inner: Call) -> Value:
-        before = inner.machine.modes["recording"]
-        inner.machine.state.write(inner.machine.modes, "recording", True)
         inputs = [_apart(one) for one in inner.args]
-        again = call(inner.machine, function, inputs, {}, inner.node)
-        if isinstance(again, Tensor):
-            call(inner.machine, again.cls.find("backward") or NONE, [again], {}, inner.node)
-        inner.machine.state.write(inner.machine.modes, "recording", before)
+        with inner.machine.switched("recording", True):
+            again = call(inner.machine, function, inputs, {}, inner.node)
+            if isinstance(again, Tensor):
+                call(inner.machine, again.cls.find("backward") or NONE, [again], {}, inner.node)
         return NONE
 
     again = ((Native("torch.utils.checkpoint.backward", back), tuple(args), ()),)

@@ -1,7 +1,7 @@
 """The layers of `torch.nn`: their parameters, and what they do to shapes. A layer is one row."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -288,17 +288,30 @@ def _plain(value: Value) -> Any:
     return value.value if isinstance(value, Known) else ...
 
 
-def _used(made: Call, own: Object) -> list[Value]:
-    """The parameters that a layer computes with, and what it computes from others."""
+def _names(layer: Layer, sizes: Sizes) -> Collection[str]:
+    """The names of the parameters that a layer computes with, also of those that it was made without and may have got since."""
+    return layer.parameters({name: size is False or size for name, size in sizes.items()})
+
+
+def _used(made: Call, own: Object, names: Collection[str] | None = None) -> list[Value]:
+    """The parameters that a layer computes with, by their names where these are known, and what it computes from others."""
     computed_ = [
         attribute(made.machine, own, name, made.node)
         for name, value in own.fields.items()
         if isinstance(value, Object) and value.cls is COMPUTED
     ]
+    parts = {
+        part
+        for value in own.fields.values()
+        if isinstance(value, Object) and value.cls is COMPUTED
+        for part in value.fields["parts"].value
+    }
     given = [
         value
         for name, value in own.fields.items()
-        if isinstance(value, Tensor | Choice) and not (computed_ and name.startswith("parametrizations."))
+        if isinstance(value, Tensor | Choice)
+        and not (computed_ and name.startswith("parametrizations."))
+        and (names is None or name in names or name in parts)
     ]
     return [*computed_, *given]
 
@@ -351,10 +364,10 @@ def _define(name: str, layer: Layer) -> Class:
 
     def forward(made: Call) -> Value:
         own = made.own()
-        parameters = _used(made, own)
+        sizes = own.fields.get("sizes")
+        parameters = _used(made, own, None if sizes is None else _names(layer, sizes))
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
         shape = first.facts.shape if isinstance(first, Tensor) else None
-        sizes = own.fields.get("sizes")
         output = layer.output(shape, sizes) if shape is not None and sizes is not None else None
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
