@@ -8,10 +8,8 @@ from counted_work import exponents, lint, on_deep_stack, work
 from shapes import SHAPES, Shape, mixed
 
 STEEPEST = 1.2
-STEEPER = {"files that import the last": 1.45, "wrapped models": 1.25}
-"""The dry run of a file runs those that use it, up to twelve: until there are so many, the work of such a chain grows with its square. A
-model that is wrapped again and again is gone through for each wrapper.
-"""
+STEEPER = {"files that import the last": 1.45}
+"""The dry run of a file runs those that use it, up to twelve: until there are so many, the work of such a chain grows with its square."""
 CALLS_OF_A_BYTE = 300
 """The most for one byte at the sizes tried here; ta-lint makes two million calls in a second."""
 

@@ -167,7 +167,7 @@ class Module(Object):
 class Class(Object):
     """A class, of the program or of a library. `fields` are its attributes."""
 
-    __slots__ = ("bases", "mro", "name", "node")
+    __slots__ = ("bases", "mro", "name", "node", "out_of_sight")
 
     def __init__(
         self, name: str, bases: "tuple[Class, ...]" = (), fields: dict[Any, Value] | None = None,
@@ -178,6 +178,8 @@ class Class(Object):
         self.bases = bases
         self.node = node
         self.mro: tuple[Class, ...] = (self, *_linear(bases))
+        self.out_of_sight: bool = name.startswith("?") or any(base.out_of_sight for base in bases)
+        """Whether it derives from a class that nobody has described."""
 
     def find(self, name: str, after: "Class | None" = None) -> Value | None:
         """The attribute that an instance has of its class; with `after`, what `super()` of that class finds."""
@@ -189,11 +191,6 @@ class Class(Object):
     def is_a(self, other: "Class") -> bool:
         """Whether it is this class or derives from it."""
         return other in self.mro
-
-    @property
-    def out_of_sight(self) -> bool:
-        """Whether it derives from a class that nobody has described."""
-        return any(base.name.startswith("?") for base in self.mro)
 
     def __repr__(self) -> str:
         return f"<class {self.name}>"
