@@ -20,6 +20,7 @@ from ta_lint import signed as signed_file
 from ta_lint.cache import Cache
 from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
+from ta_lint.core.digest import digest_of
 from ta_lint.core.finding import Finding
 from ta_lint.discovery import discover
 from ta_lint.file import File
@@ -323,7 +324,7 @@ def test_a_spoilt_cache_is_not_believed_and_made_anew(folder: Path, spoilt: str)
 
 
 def unsigned(book: Path, body: bytes, head: bytes) -> None:
-    book.write_bytes(head + signed_file.digest(body).encode() + b"\n" + body)
+    book.write_bytes(head + digest_of(body).encode() + b"\n" + body)
 
 
 def renamed(book: Path, other: Path) -> None:

@@ -24,7 +24,19 @@ def run_of(events: list[Event]) -> Run:
             loop = event.passes[0][0] if event.passes else None
             history = histories.setdefault((optimizer, loop), LoopHistory(position(loop) if loop else None))
             _take(history, pending.setdefault(optimizer, []), event, found)
-    return Run(Loop(histories=list(histories.values()), optimizers=_optimizers(events)))
+    theirs = _stepped_by_libraries(events)
+    kept = [history for (optimizer, _), history in histories.items() if optimizer not in theirs]
+    return Run(Loop(histories=kept, optimizers=_optimizers(events)))
+
+
+def _stepped_by_libraries(events: list[Event]) -> set[Object]:
+    """The optimizers that a library steps, as a trainer does: when their gradients are cleared is its business, too."""
+    return {
+        optimizer
+        for event in events
+        if event.action == Action.STEP and event.in_library
+        for optimizer in event.detail["before"]
+    }
 
 
 def _take(history: LoopHistory, pending: list[ObservedAction], event: Event, found: Conditions) -> None:

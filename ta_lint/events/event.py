@@ -24,5 +24,7 @@ class Event:
     entry: Any
     times: int = 1
     """How often, roughly: a pass of a loop after the first stands for many, and what nobody here calls is called often."""
+    in_library: bool = False
+    """Whether a library does it, in a loop of its own, as a trainer does."""
     some_pass: bool = False
     """Whether it happens in one pass of its loop, of which nobody knows how many come before it."""

@@ -17,6 +17,8 @@ FEW = 2
 
 def check_progress(run: Run) -> Iterator[Said]:
     for history in run.loop.histories:
+        if not history.places(Action.BACKWARD):
+            continue  # nothing computes gradients here: who calls it may do so
         for place in history.places(Action.STEP):
             found = [(step, times, len(pattern)) for pattern, step, times in history.ending(place)]
             used = sum(times for step, times, _ in found if step.gradients is Condition.USED)

@@ -90,6 +90,8 @@ class Pass:
     continues: list[Changes] = field(default_factory=list)
     inside: set[int] = field(default_factory=set)
     """The names of the functions that are called in this pass, which no other pass sees."""
+    site: Place | None = None
+    """Of a loop in a library: where the program calls it."""
 
     @property
     def settled(self) -> bool:

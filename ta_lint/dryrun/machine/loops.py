@@ -77,7 +77,7 @@ class Repetition:
         self.doubt = machine.doubt
         self.bound: set[tuple[int, Any]] = set()
         """What the loop itself assigns in a pass."""
-        self.now = Pass(Place(frame.file, node), -1, over, exact, machine.state.mark)
+        self.now = Pass(Place(frame.file, node), -1, over, exact, machine.state.mark, site=frame.site)
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         """One more pass, and yet another where the settled one ends otherwise than it begins. `bind` assigns what the loop goes over."""

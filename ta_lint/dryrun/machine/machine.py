@@ -123,7 +123,7 @@ class Machine:
             action, self.place(node), subject, self.doubt == 0,
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
-            self.entry, self._times(),
+            self.entry, self._times(), self._is_in_library(),
         )  # fmt: skip
         self.events.append(event)
         return event
@@ -132,6 +132,11 @@ class Machine:
         """How often what happens now is taken to happen: often where nobody calls the entry, and the oftener the later the pass."""
         later = (min(one.number, 2 if one.settled else 1) for one in self.passes)
         return int(MANY ** sum(later, self.entry is not None))
+
+    def _is_in_library(self) -> bool:
+        """Whether code of a library runs now, in a loop of its own."""
+        site = self.frames[-1].site if self.frames else None
+        return site is not None and bool(self.passes) and self.passes[-1].site == site
 
     def place(self, node: ast.AST) -> Place:
         """Where this code stands; of a stub's code, where the program calls it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions
 from ta_lint.dryrun.machine.assigning import assign, delete
-from ta_lint.dryrun.machine.calling import call, enter, leave, perhaps
+from ta_lint.dryrun.machine.calling import call, enter, hand_over, leave
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import binary
@@ -21,8 +21,8 @@ CHECKING = External("typing.TYPE_CHECKING")
 def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
     if not isinstance(node.value, ast.Constant):
         value = evaluate(machine, node.value, frame)
-        if isinstance(value, Bound):
-            perhaps(machine, value, node)  # `optimizer.step` alone: it is not called, and should be
+        if isinstance(value, Bound):  # `optimizer.step` alone: it is not called, and should be
+            hand_over(machine, [value.receiver], "a method that is not called", node)
     return Flow.ON
 
 

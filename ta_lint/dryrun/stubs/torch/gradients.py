@@ -78,7 +78,7 @@ def held_by(optimizer: Object) -> Group:
                 found[id(one)] = one
             else:
                 complete = False
-    return Group(tuple(found.values()), complete)
+    return Group(tuple(found.values()), complete and bool(found))  # torch refuses to build one that holds nothing
 
 
 def watch(machine: Machine, optimizer: Object, conditions: Conditions = NOTHING) -> None:
