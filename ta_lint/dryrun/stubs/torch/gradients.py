@@ -78,7 +78,8 @@ def held_by(optimizer: Object) -> Group:
                 found[id(one)] = one
             else:
                 complete = False
-    return Group(tuple(found.values()), complete and bool(found))  # torch refuses to build one that holds nothing
+    # torch builds no optimizer that holds nothing
+    return Group(tuple(found.values()), complete and bool(found))
 
 
 def watch(machine: Machine, optimizer: Object, conditions: Conditions = NOTHING) -> None:
