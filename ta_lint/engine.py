@@ -235,7 +235,7 @@ class _Looks:
     @cached_property
     def run(self) -> "Run":
         """What happens in a dry run."""
-        from ta_lint.dryrun.collect import run_of
+        from ta_lint.dryrun.collect.run import run_of
         from ta_lint.dryrun.dryrun import events_around
 
         return run_of(events_around(project_of(self.file.root), self.file.absolute, self.source.text))

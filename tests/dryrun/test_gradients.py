@@ -9,7 +9,7 @@ import pytest
 from observed import watched
 
 from ta_lint.core.protocol import Action
-from ta_lint.dryrun.collect import run_of
+from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.events import Run
 from ta_lint.events.loop import Condition

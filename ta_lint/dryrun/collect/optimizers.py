@@ -1,54 +1,17 @@
-"""The facts of a dry run: what its events say about each optimizer, in the terms in which a real run is described."""
+"""The optimizers that a program builds, and how often each steps."""
 
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ta_lint.core.protocol import Action
+from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import Conditions, held_by
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
 from ta_lint.dryrun.values import Object, Place, Value, options
-from ta_lint.events import place
 from ta_lint.events.event import Event
-from ta_lint.events.loop import Condition, Loop, LoopHistory, ObservedAction, Stepped
-from ta_lint.events.run import Run
-
-
-def run_of(events: list[Event]) -> Run:
-    """The facts that these events make."""
-    histories: dict[tuple[Object, Place | None], LoopHistory] = {}
-    pending: dict[Object, list[ObservedAction]] = {}
-    for event in events:
-        for optimizer, found in event.detail.get("before", {}).items():
-            loop = event.passes[0][0] if event.passes else None
-            history = histories.setdefault((optimizer, loop), LoopHistory(position(loop) if loop else None))
-            _take(history, pending.setdefault(optimizer, []), event, found)
-    theirs = _stepped_by_libraries(events)
-    kept = [history for (optimizer, _), history in histories.items() if optimizer not in theirs]
-    return Run(Loop(histories=kept, optimizers=_optimizers(events)))
-
-
-def _stepped_by_libraries(events: list[Event]) -> set[Object]:
-    """The optimizers that a library steps, as a trainer does: when their gradients are cleared is its business, too."""
-    return {
-        optimizer
-        for event in events
-        if event.action == Action.STEP and event.in_library
-        for optimizer in event.detail["before"]
-    }
-
-
-def _take(history: LoopHistory, pending: list[ObservedAction], event: Event, found: Conditions) -> None:
-    """One more action after the last step of an optimizer."""
-    action = Action(event.action)
-    certain = len(found) == 1 and not event.some_pass
-    condition = next(iter(found)) if certain else Condition.UNKNOWN
-    pending.append(ObservedAction(action, position(event.place), condition))
-    if action is Action.STEP:
-        history.patterns[tuple((one, 1) for one in pending)] += event.times
-        history.kept += condition is Condition.STALE
-        pending.clear()
+from ta_lint.events.loop import Condition, Stepped
 
 
 @dataclass(slots=True)
@@ -71,7 +34,7 @@ class _Built:
         return {id(each) for one in self.objects for each in held_by(one).parameters}
 
 
-def _optimizers(events: list[Event]) -> list[Stepped]:
+def optimizers_of(events: list[Event]) -> list[Stepped]:
     """The optimizers that the program certainly builds, and how often each steps."""
     built: dict[Place, _Built] = {}
     of: dict[Object, _Built] = {}
@@ -129,15 +92,3 @@ def _note(built: _Built, event: Event, found: Conditions) -> None:
     elif not one.steps:
         one.cleared += event.times if event.action == Action.CLEAR and not built.is_given else 0
         one.had_gradients = one.had_gradients or Condition.FRESH in found
-
-
-def position(where: Place) -> place.Place:
-    """A place of the dry run, as both observers name it."""
-    node = where.node
-    return place.Place(
-        where.file,
-        where.line,
-        getattr(node, "end_lineno", None),
-        getattr(node, "col_offset", None),
-        getattr(node, "end_col_offset", None),
-    )
