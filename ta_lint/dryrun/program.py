@@ -220,9 +220,11 @@ class Program:
         return guessed or Unknown(f"the name {name}")
 
     @staticmethod
-    def guess(machine: Machine, name: str, annotation: str) -> Value | None:
-        """What an argument with this name and annotation is, if it says so."""
-        return guess(machine, name, annotation)
+    def guess(
+        machine: Machine, name: str, annotation: str, asked: frozenset[str] = frozenset()
+    ) -> Value | None:
+        """What an argument is with this name and annotation, and these methods, if that says so."""
+        return guess(machine, name, annotation, asked)
 
     @staticmethod
     def acts(machine: Machine, names: list[str], node: ast.AST) -> None:

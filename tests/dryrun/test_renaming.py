@@ -71,6 +71,39 @@ def test_a_hint_is_a_whole_word_of_a_name() -> None:
             assert _of_name(f"x{word}x") is None, word
 
 
+ASKED = """\
+class Trainer:
+    def __init__(self, refiner, mover):
+        self.refiner, self.depth = refiner, 4
+        self.kept = refiner
+        self.mover = mover
+
+    def fit(this, batches):
+        for batch in batches:
+            this.mover.zero_grad()
+            this.kept(batch).mean().backward()
+            this.mover.step()
+        this.kept.eval()
+
+
+def train(refiner, mover, batches):
+    for batch in batches:
+        mover.zero_grad()
+        refiner(batch).mean().backward()
+        mover.step()
+    refiner.eval()
+"""
+
+
+def test_what_is_asked_of_an_argument_says_what_it_is(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(ASKED, "utf-8")
+    for entry in ("train", "fit"):
+        events = [event for event in dry_run(str(script)).events if event.entry.name == entry]
+        actions = [event.action for event in events if event.action in ("clear", "backward", "step", "eval")]
+        assert actions == ["clear", "backward", "step"] * 2 + ["eval"]
+
+
 def test_no_word_of_people_is_in_the_code() -> None:
     trees = {
         path: ast.parse(path.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""What an argument is whose value nobody gives: by its annotation, then by the whole words of its name."""
+"""What an argument is whose value nobody gives: by its annotation, what is asked of it, or the whole words of its name."""
 
 import re
 from dataclasses import replace
@@ -15,9 +15,9 @@ from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCALER, SCHEDULER
 from ta_lint.dryrun.values import DATA, NONE, Object, Table, Unknown, Value
 
 
-def guess(machine: Machine, name: str, annotation: str) -> Value | None:
-    """A value for an argument, None if neither annotation nor name says what it is."""
-    kind = _of_annotation(annotation) if annotation else _of_name(name)
+def guess(machine: Machine, name: str, annotation: str, asked: frozenset[str] = frozenset()) -> Value | None:
+    """A value for an argument, None if neither its annotation, nor the methods that are asked of it, nor its name say what it is."""
+    kind = _of_annotation(annotation) if annotation else _of_methods(asked) or _of_name(name)
     if kind == "model":
         return distant(machine, None)
     if kind == "optimizer":
@@ -66,6 +66,10 @@ def _of_annotation(annotation: str) -> str | None:
     return next((kind for kind, pattern in _ANNOTATIONS if re.search(pattern, annotation)), None)
 
 
+def _of_methods(asked: frozenset[str]) -> str | None:
+    return next((kind for kind, sets in methods().items() if any(one <= asked for one in sets)), None)
+
+
 def _of_name(name: str) -> str | None:
     words = set(re.findall(r"[a-z]+|[A-Z][a-z]*", name.replace("_", " ")))
     lower = {word.lower() for word in words}
@@ -90,3 +94,10 @@ def names() -> dict[str, frozenset[str]]:
     """The words that say what an argument is, by what it is then."""
     table = read("names.toml", dict[str, dict[str, str]])["arguments"]
     return {kind: frozenset(words.split()) for kind, words in table.items()}
+
+
+@cache
+def methods() -> dict[str, list[frozenset[str]]]:
+    """The methods that together say what an argument is, by what it is then."""
+    table = read("names.toml", dict[str, dict[str, str]])["methods"]
+    return {kind: [frozenset(one.split("+")) for one in sets.split()] for kind, sets in table.items()}
