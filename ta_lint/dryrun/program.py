@@ -18,8 +18,8 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.stubs.guess import guess, may_act, optimizer_called
-from ta_lint.dryrun.stubs.torch import gradients
+from ta_lint.dryrun.stubs.guess import guess, may_act, may_set_mode, optimizer_called
+from ta_lint.dryrun.stubs.torch import gradients, switches
 from ta_lint.dryrun.values import Class, Known, Module, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
@@ -229,6 +229,8 @@ class Program:
     @staticmethod
     def acts(machine: Machine, names: list[str], node: ast.AST) -> None:
         """A function out of sight is called: it may do anything to gradients if its name, or what it is asked for, says so."""
+        if machine.modules_switched and any(map(may_set_mode, names)):
+            switches.lost(machine)
         if machine.optimizers and any(map(may_act, names)):
             before = gradients.lost(machine, *machine.optimizers)
             machine.emit("unknown", node, None, before=before)

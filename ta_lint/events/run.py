@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from ta_lint.events.loop import Loop
+from ta_lint.events.mode import Switch
 
 
 @dataclass(slots=True)
@@ -10,5 +11,7 @@ class Run:
     """What both observers see of a run."""
 
     loop: Loop = field(default_factory=Loop)
+    switches: list[Switch] = field(default_factory=list)
+    """The lines that put models into evaluation mode."""
     broke_off: bool = False
     """Whether it ended by an exception: what it has not done by now it might have done."""

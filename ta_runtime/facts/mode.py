@@ -12,27 +12,6 @@ ATTENTION = "scaled_dot_product_attention"
 
 
 @dataclass(slots=True)
-class Switch:
-    """A line that put a whole model, which was trained in training mode, into evaluation mode."""
-
-    place: "Place"
-    model: str
-    """Its class."""
-    layers: int
-    """How many layers of it do another thing in evaluation mode; 0 where certainly none does."""
-    idle: bool = False
-    """Whether one of them would, if its dropout were not 0."""
-    evaluated: bool = False
-    """Whether a forward pass that trains nothing followed, as in an evaluation."""
-    trained: int = 0
-    """Optimizer steps after it, with a backward pass in evaluation mode."""
-    restored: int = 0
-    """How often the model was back in training mode when it was trained next."""
-    trained_at: "Place | None" = None
-    """The line that first stepped in evaluation mode."""
-
-
-@dataclass(slots=True)
 class Inference:
     """Forward passes of one model from one line that train nothing: without gradients, or in evaluation mode.
 
@@ -102,9 +81,8 @@ class Evaluated:
 
 @dataclass(slots=True)
 class ModeHistory:
-    """The switches and their effects, in the order in which they were first seen."""
+    """What ran in which mode, in the order in which it was first seen."""
 
-    switches: list[Switch] = field(default_factory=list)
     inferences: list[Inference] = field(default_factory=list)
     droppings: list[Dropping] = field(default_factory=list)
     evaluated: list[Evaluated] = field(default_factory=list)

@@ -100,8 +100,10 @@ class ModeObserver(Observer):
         self._inferences.deliver(wait=run.over)
         recorded = self._inferences.recorded if run.infers and not self._inferences.backwards else {}
         switches = self._switches
+        run.switches = [
+            one for (place, depends), one in switches.items() if depends or (place, True) not in switches
+        ]
         run.modes = ModeHistory(
-            [one for (place, depends), one in switches.items() if depends or (place, True) not in switches],
             [*self._inferences.found.values(), *recorded.values()],
             list(self._dropouts.found.values()),
             list(self._inferences.evaluated.values()),

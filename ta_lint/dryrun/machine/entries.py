@@ -31,12 +31,14 @@ def _run(machine: Machine, path: str, users: Iterable[str]) -> None:
     train = [value for value in own if trains(machine, value)]
     others = [value for value in own if not trains(machine, value)]
     for value in [*reversed(train), *others]:  # what calls stands below what it calls
-        machine.own = len(machine.optimizers)
+        machine.own, known = len(machine.optimizers), len(machine.modules_switched)
         if isinstance(value, Class):
             enter_class(machine, value)
         elif isinstance(value, Function):
             enter(machine, value, None)
         del machine.optimizers[machine.own :]
+        for one in [*machine.modules_switched][known:]:
+            del machine.modules_switched[one]
 
 
 def _is_of(value: Value, path: str) -> bool:

@@ -80,6 +80,8 @@ class Machine:
         """Those that the entry may use,"""
         self.own = 0
         """and the first of them that is its own."""
+        self.modules_switched: dict[Any, None] = {}
+        """The modules that something has put into a mode."""
         self.hooks: list[Value] = []
         """What backward passes call."""
         self.guessed: dict[tuple[Value | None, str], Value] = {}

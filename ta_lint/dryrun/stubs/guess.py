@@ -83,6 +83,12 @@ def may_act(name: str) -> bool:
     return bool(words & known["act"] or (words & known["clear"] and words & known["gradients"]))
 
 
+@lru_cache(4096)
+def may_set_mode(name: str) -> bool:
+    """Whether a function out of sight may put a module into training mode, by the whole words of its name."""
+    return not _functions()["mode"].isdisjoint(re.findall(r"[a-z]+", name))
+
+
 @cache
 def _functions() -> dict[str, frozenset[str]]:
     table = read("names.toml", dict[str, dict[str, str]])["functions"]

@@ -71,9 +71,9 @@ def _known(own: Object) -> list[str]:
     return [name for name in own.fields if _is_layer(name, own.fields[name])]
 
 
-def _is_layer(name: str, value: Value) -> bool:
+def _is_layer(name: object, value: Value) -> bool:
     """Whether an attribute is one of the layers or parameters, and not another one of a class of the program."""
-    return name.isdigit() or any(map(is_module, options(value)))
+    return isinstance(name, str) and (name.isdigit() or any(map(is_module, options(value))))
 
 
 def _members(own: Object) -> Sequence:
@@ -217,7 +217,8 @@ def _keyed(made: Call) -> Value:
 
 
 def _entries(own: Object) -> list[tuple[str, Value]]:
-    return [(key, value) for key, value in own.fields.items() if key not in ("training", "incomplete", "…")]
+    other = ("training", "incomplete", "…")
+    return [(key, value) for key, value in own.fields.items() if isinstance(key, str) and key not in other]
 
 
 @method(KEYED, "__setitem__")

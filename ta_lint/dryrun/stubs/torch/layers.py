@@ -400,6 +400,22 @@ _CLASSES = {name: _define(name, layer) for name, layer in LAYERS.items()}
 SYNCHRONISED = _CLASSES["SyncBatchNorm"]
 
 
+def depends_on_mode(layer: Object) -> bool:
+    """Whether a layer of torch does another thing in evaluation mode, or perhaps does."""
+    name = layer.cls.name.rpartition(".")[2]
+    if name in _DROPOUTS:
+        return bool(_given(layer, "p", True))
+    averages = name.startswith(("BatchNorm", "LazyBatchNorm", "SyncBatchNorm"))
+    drops = _given(layer, "dropout", False) if layer.cls.node is not None else False  # recurrent layers and attention
+    return name == "RReLU" or bool(drops) or bool(_given(layer, "track_running_stats", averages))
+
+
+def _given(layer: Object, argument: str, default: bool) -> Any:
+    """What a layer was given; True if that is not known."""
+    value = layer.fields.get(argument, Known(default))
+    return value.value if isinstance(value, Known) else True
+
+
 def _any_layer(name: str) -> Value | None:
     """A layer that no row describes has parameters of its own."""
     last = name.rpartition(".")[2]

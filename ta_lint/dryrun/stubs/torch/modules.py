@@ -11,6 +11,7 @@ from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_cl
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import dtypes, gradients
+from ta_lint.dryrun.stubs.torch.switches import evaluating_since, switched
 from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
 from ta_lint.dryrun.values import (
     FALSE,
@@ -159,6 +160,8 @@ def _new(made: Call) -> Value:
 def _replaced(made: Call) -> Value:
     """A part that takes the place of something else comes behind the other parts."""
     own, name, new = made.own(), made.constant(1, "name"), made.args[2]
+    if name == "training":
+        switched(made.machine, own, new, made.place)
     if _is_part(new) and not any(map(_is_part, options(own.fields[name]))):
         made.machine.state.remove(own.fields, name)
     return NONE
@@ -184,7 +187,12 @@ def _call(made: Call) -> Value:
     own, machine = made.own(), made.machine
     training = own.fields.get("training", TRUE)
     event = made.emit(
-        "forward", own, training=training, recording=machine.mode("recording"), inside=machine.layers
+        "forward",
+        own,
+        training=training,
+        recording=machine.mode("recording"),
+        inside=machine.layers,
+        evaluating_since=evaluating_since(own),
     )
     result = _output(own, made)
     if isinstance(result, Tensor):
@@ -227,6 +235,7 @@ def set_mode(
     machine.state.write(
         module.fields, "training", wants if isinstance(wants, Known) else Unknown("the mode", "bool")
     )
+    switched(machine, module, wants, made.place)
 
     def change(child: Object) -> None:
         own = child.cls.find("train")
