@@ -231,7 +231,7 @@ def _does(event: Event) -> str:
 
 
 def _of_call(event: Event, module: Object) -> str:
-    if event.detail["inside"] or not _has_parameters(module):
+    if event.detail["within"] or not _has_parameters(module):
         return ""
     training, recording = event.detail["training"], event.detail["recording"]
     mode = (
@@ -280,7 +280,7 @@ def _gaps(events: list[Event]) -> Iterable[Gap]:
         elif event.action == "optimizer" and isinstance(event.subject, Object):
             if not held_by(event.subject).complete:
                 found.setdefault(Gap(file, line, f"all that {_class(event.subject)} holds", ""), 1)
-        elif event.action == "forward" and not event.detail["inside"] and _has_parameters(event.subject):
+        elif event.action == "forward" and not event.detail["within"] and _has_parameters(event.subject):
             if not isinstance(event.detail["training"], Known):
                 found.setdefault(Gap(file, line, f"the mode of {_class(event.subject)}", ""), 2)
             if event.detail["recording"] is None:

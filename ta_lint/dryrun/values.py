@@ -6,7 +6,7 @@ Values never change, but for what an `Object` holds, and that is written through
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ta_lint.dryrun.flow import Flow
 
@@ -41,6 +41,8 @@ class Unknown(Value):
 
 COUNT: Final = "the number of the pass"
 """Why a number is not known that counts the passes of a loop: it has each value once."""
+LENGTH: Final = "a length"
+"""Why a number is not known that says how many of something there are: so many steps are one pass over it."""
 ONCE: Final = "it holds in one pass"
 """Why a condition is not known that asks for one of these values."""
 
@@ -260,10 +262,22 @@ class Bound(Value):
         return f"<method {self.function!r} of {self.receiver!r}>"
 
 
+class Hidden:
+    """A key of what is known of an object, among its attributes, that no program sees."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __repr__(self) -> str:
+        return f"<{self.what}>"
+
+
 class Mergeable:
     """What a store holds that is no value, and knows what is known of it where it is one of two."""
 
     __slots__ = ()
+    carries: ClassVar[bool] = False
+    """Whether what a pass leaves of it changes what the next one does, so that a settled pass runs once more that leaves another."""
 
     def either(self, other: Any) -> Any:
         """What both have in common."""
@@ -290,8 +304,7 @@ class Items(Mergeable):
         )
 
 
-ITEMS: Final = ("the items of a sequence",)
-"""The key of its items among the fields of a sequence."""
+ITEMS: Final = Hidden("the items of a sequence")
 
 
 class Sequence(Object):
@@ -334,7 +347,11 @@ class Table(Object):
 
     def entries(self) -> Iterator[tuple[Any, Value]]:
         """The known keys with their values."""
-        return ((key, value) for key, value in self.fields.items() if key is not REST)
+        return (
+            (key, value)
+            for key, value in self.fields.items()
+            if key is not REST and not isinstance(key, Hidden)
+        )
 
     @property
     def rest(self) -> Value | None:

@@ -6,6 +6,7 @@ from ta_lint.core.finding import Site
 from ta_lint.facts.file_facts import FileFacts
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Edit, ProposedFix, insert_line_after, insert_line_before
+from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node
 
 
@@ -23,15 +24,17 @@ def train_again(module: FileFacts, switch: Site) -> ProposedFix | None:
     call = calls[0]
     assert isinstance(call.func, cst.Attribute)
     code = f"{module.verbatim(call.func.value)}.train()"
-    if any(tree.before(backward, call) for backward in _backwards(module, loop)):
-        return _with(insert_line_before(tree, _first(loop.body.body[0]), code))
     block = tree.block(call)
     if not isinstance(block, cst.IndentedBlock):
         return None
-    trains = next((part for part in block.body if tree.before(call, part) and _trains(module, part)), None)
-    if trains is None:
-        return _with(insert_line_after(tree, _first(block.body[-1]), code))
-    return _with(insert_line_before(tree, _first(trains), code))
+    model = call.func.value
+    after = [part for part in block.body if tree.before(call, part)]
+    trains = next((part for part in after if _trains(module, part, model)), None)
+    if trains is not None:
+        return _with(insert_line_before(tree, _first(trains), code))
+    if any(tree.before(backward, call) for backward in _backwards(module, loop)):
+        return _with(insert_line_before(tree, _first(loop.body.body[0]), code))
+    return _with(insert_line_after(tree, _first(block.body[-1]), code))
 
 
 def _with(edit: Edit) -> ProposedFix:
@@ -54,9 +57,13 @@ def _backwards(module: FileFacts, region: Node) -> list[cst.Call]:
     return [call for call in module.tree.within(region, cst.Call) if called_name(call) == "backward"]
 
 
-def _trains(module: FileFacts, statement: Node) -> bool:
-    """Whether a statement runs the model with gradients, or goes back through it."""
-    return bool(_backwards(module, statement))
+def _trains(module: FileFacts, statement: Node, model: Node) -> bool:
+    """Whether a statement runs a model with gradients, or computes them."""
+    runs = any(
+        plain(call.func) == plain(model) and module.recording.records(call) is not False
+        for call in module.tree.within(statement, cst.Call)
+    )
+    return runs or bool(_backwards(module, statement))
 
 
 def _first(statement: Node) -> Node:

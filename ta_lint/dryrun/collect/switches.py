@@ -8,52 +8,118 @@ from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.layers import depends_on_mode
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, below, held, is_module
+from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
-from ta_lint.dryrun.values import Object, Place, Value, options
+from ta_lint.dryrun.values import FALSE, Object, Place, Value, options
 from ta_lint.events.event import Event
 from ta_lint.events.mode import Switch
 
-Off = frozenset[tuple[Object, Place]]
-"""Models in evaluation mode, each with the line that put it there."""
+Pair = tuple[Object, Place]
+"""A model, and a line that puts it into evaluation mode."""
 
 
 def switches_of(events: list[Event]) -> list[Switch]:
-    """The lines that call `eval()` on a model, as far as the model runs after that."""
-    found: dict[tuple[Object, Place], Switch] = {}
-    running: dict[Object, Off] = {}
-    """For each model, what its last recorded forward pass has run in."""
-    pending: set[tuple[Object, Place]] = set()
-    """Those that gradients were computed in, and that no step has followed."""
-    for event in events:
-        if event.action == Action.EVAL and is_module(event.subject):
-            if not event.some_pass:
-                found.setdefault((event.subject, event.place), _switch(event))
-        elif event.action == Action.FORWARD:
-            off = frozenset((one, place) for one, place in found if place in event.detail["evaluating_since"])
-            if event.detail["recording"] is False:
-                for one in off:
-                    found[one].evaluated = True
-            elif not event.detail["inside"]:
-                running[event.subject] = off
-        elif event.action == Action.BACKWARD:
-            pending |= {
-                (one, place)
-                for model, off in running.items()
-                if not event.detail["roots"].isdisjoint(tensor for _, tensor in held(model).parameters)
-                for one, place in off
-            }
-        elif event.action == Action.STEP:
-            for one in [one for one in pending if _moves(event.subject, one[0])]:
-                pending.discard(one)
-                found[one].trained += event.times
-                found[one].trained_at = found[one].trained_at or position(event.place)
-    return list(found.values())
+    """The lines that call `eval()` on a model, with what happens after that."""
+    return list(_Followed(events).found.values())
 
 
-def _switch(event: Event) -> Switch:
-    model = event.subject
-    layers = sum(_may_depend(one) for _, one, _ in below(model))
-    return Switch(position(event.place), model.cls.name.rpartition(".")[2], layers)
+class _Followed:
+    """The models that were put into evaluation mode, followed through the events."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.found: dict[Pair, Switch] = {}
+        self._parts: dict[Object, frozenset[Object]] = {}
+        """Of each of these models, itself and all modules below it."""
+        self._late: dict[Pair, tuple[tuple[Place, int], ...]] = {}
+        """The loops around those calls that happen in one pass of the innermost, perhaps the last: no other pass of it comes after them."""
+        self._loops: dict[Pair, list[Place]] = {}
+        """The loops around each call of `eval()`."""
+        self._running: set[Pair] = set()
+        """Those whose last recorded forward pass was in evaluation mode."""
+        self._passes: list[tuple[Pair, list[Place]]] = []
+        """The loops around each of these passes since the last backward pass."""
+        self._computed: set[Pair] = set()
+        """Those that gradients were computed in, and that no step has followed."""
+        for event in events:
+            if event.action == Action.EVAL and is_module(event.subject):
+                self._switch(event)
+            elif event.action == Action.FORWARD and self.found:
+                self._forward(event)
+            elif event.action == Action.BACKWARD and self._running:
+                self._backward(event)
+            elif event.action == Action.STEP and self._computed:
+                self._step(event)
+
+    def _switch(self, event: Event) -> None:
+        model = event.subject
+        if model not in self._parts:
+            self._parts[model] = frozenset(one for _, one, _ in below(model))
+        self._late[model, event.place] = event.passes if event.some_pass else ()
+        self._loops[model, event.place] = [loop for loop, _ in event.passes]
+        if (model, event.place) not in self.found:
+            layers = sum(map(_may_depend, self._parts[model]))
+            name = model.cls.name.rpartition(".")[2]
+            self.found[model, event.place] = Switch(position(event.place), name, layers)
+
+    def _forward(self, event: Event) -> None:
+        for pair in [pair for pair in self.found if event.subject in self._parts[pair[0]]]:
+            model, place = pair
+            off = (
+                place in event.detail["evaluating_since"]
+                and not self._is_before(event, self._late[pair])
+                and not _is_part(model, event)
+            )
+            if event.detail["recording"] is not False:
+                (self._running.add if off else self._running.discard)(pair)
+            if off and event.detail["recording"] is False:
+                self.found[pair].evaluated = True
+            elif off:
+                self._passes.append((pair, [loop for loop, _ in event.passes]))
+
+    def _backward(self, event: Event) -> None:
+        """What was recorded in a loop that computes no gradients is an evaluation, too."""
+        reached = event.detail["roots"] | event.detail["perhaps"]
+        self._computed |= {pair for pair in self._running if not reached.isdisjoint(_held(pair[0]))}
+        around = [loop for loop, _ in event.passes]
+        for pair, loops in self._passes:
+            own = self._loops[pair]
+            inside = loops[len(own) :] if loops[: len(own)] == own else []
+            self.found[pair].evaluated |= not set(inside) <= set(around)
+        self._passes.clear()
+
+    @staticmethod
+    def _is_before(event: Event, late: tuple[tuple[Place, int], ...]) -> bool:
+        """Whether something happens in another pass of a loop than the one that is perhaps its last, and so before that."""
+        depth = len(late) - 1
+        now = event.passes[depth : depth + 1]
+        return (
+            depth >= 0
+            and event.passes[:depth] == late[:depth]
+            and now != late[depth:]
+            and [loop for loop, _ in now] == [late[depth][0]]
+        )
+
+    def _step(self, event: Event) -> None:
+        """A step after gradients were computed in evaluation mode: of this model, or of another one that is trained through it."""
+        for pair in self._computed:
+            switch = self.found[pair]
+            if _moves(event.subject, pair[0]):
+                switch.trained += event.times
+                switch.trained_at = switch.trained_at or position(event.place)
+            else:
+                switch.evaluated = True
+        self._computed.clear()
+
+
+def _is_part(model: Object, event: Event) -> bool:
+    """Whether a model runs as a part of one that is in training mode, as a frozen part does. What only wraps it has no other parameters."""
+    own = len(_held(model))
+    owners = [owner for owner, training in event.detail["within"] if training != FALSE]
+    return any(owner is not model and len(_held(owner)) > own for owner in owners)
+
+
+def _held(model: Object) -> list[Tensor]:
+    return [tensor for _, tensor in held(model).parameters]
 
 
 def _may_depend(module: Object) -> bool:
@@ -71,7 +137,7 @@ def _asks_for_mode(node: ast.AST) -> bool:
 
 def _moves(optimizer: Value, model: Object) -> bool:
     """Whether a step moves parameters of a model, or perhaps does."""
-    given = {id(tensor) for _, tensor in held(model).parameters}
+    given = {id(tensor) for tensor in _held(model)}
     groups = [
         held_by(one) for one in options(optimizer) if isinstance(one, Object) and one.cls.is_a(OPTIMIZER)
     ]

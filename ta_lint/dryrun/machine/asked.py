@@ -3,12 +3,15 @@
 import ast
 from functools import lru_cache
 
-from ta_lint.dryrun.values import Function
+from ta_lint.dryrun.values import Class, Function
+
+MOST_CALLS = 3
+"""Calls that an argument is followed through."""
 
 
-def asked_of(function: Function, argument: str) -> frozenset[str]:
-    """The methods that a function calls on an argument; if it is kept as an attribute of the object, those too that any method of the class
-    calls on that.
+def asked_of(function: Function, argument: str, calls: int = MOST_CALLS) -> frozenset[str]:
+    """The methods that a function calls on an argument, and those that the functions and classes call on it which get it from there. Of one
+    that is kept as an attribute of the object, those that any method of the class calls on that.
     """
     found = set(_calls(function.node).get(argument, ()))
     own = _own(function.node)
@@ -19,7 +22,29 @@ def asked_of(function: Function, argument: str) -> frozenset[str]:
                 if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
                     name = f"{_own(method)}.{attribute.removeprefix(f'{own}.')}"
                     found |= _calls(method).get(name, frozenset())
+    if calls:
+        for called, place in _given(function.node).get(argument, ()):
+            gets = _function(function, called)
+            parameter = None if gets is None else _parameter(gets, place)
+            if gets is not None and gets is not function and parameter is not None:
+                found |= asked_of(gets, parameter, calls - 1)
     return frozenset(found)
+
+
+def _function(function: Function, name: str) -> Function | None:
+    """The function that a name means in another one; of a class, its `__init__`."""
+    holder = function.frame.holder(name)
+    value = None if holder is None else holder.names[name]
+    start = value.find("__init__") if isinstance(value, Class) else value
+    return start if isinstance(start, Function) else None
+
+
+def _parameter(function: Function, place: int | str) -> str | None:
+    """The parameter that gets the argument at a place, or with a name."""
+    if isinstance(place, str):
+        return place
+    every = [*function.node.args.posonlyargs, *function.node.args.args][function.owner is not None :]
+    return every[place].arg if place < len(every) else None
 
 
 def _own(method: ast.AST) -> str:
@@ -36,6 +61,19 @@ def _calls(scope: ast.AST) -> dict[str, frozenset[str]]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             found.setdefault(_name(node.func.value), set()).add(node.func.attr)
     return {name: frozenset(methods) for name, methods in found.items() if name}
+
+
+@lru_cache(2_000)
+def _given(scope: ast.AST) -> dict[str, list[tuple[str, int | str]]]:
+    """What each variable is given to: the name of what is called, and at which place or under which name."""
+    found: dict[str, list[tuple[str, int | str]]] = {}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            every = [*enumerate(node.args), *((one.arg, one.value) for one in node.keywords)]
+            for place, value in every:
+                if isinstance(value, ast.Name) and place is not None:
+                    found.setdefault(value.id, []).append((node.func.id, place))
+    return found
 
 
 @lru_cache(2_000)

@@ -161,5 +161,7 @@ def _nested(
         one(element)
     if rest is None:
         return certain
+    machine.passes.append(Pass(machine.place(node), 0, None))
     one(rest)
+    machine.passes.pop()
     return None if chosen and len(known) <= UNROLLED * 4 and len(node.generators) == 1 else False

@@ -9,7 +9,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import COUNT, NONE, ONCE, Choice, Known, Unknown, Value, options
+from ta_lint.dryrun.values import NONE, ONCE, Choice, Known, Unknown, Value, options
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 
@@ -20,8 +20,13 @@ MOST_PARTS = 200
 
 def decide(machine: Machine, test: ast.expr, frame: Frame) -> bool | None:
     """Whether a condition holds, by its value, or because the same was asked before on this path."""
-    verdict = truth(machine, evaluate(machine, test, frame), test)
-    if verdict is None and (machine.assumed or machine.memo.recordings):
+    return verdict(machine, evaluate(machine, test, frame), test, frame)
+
+
+def verdict(machine: Machine, value: Value, test: ast.expr, frame: Frame) -> bool | None:
+    """The same of a condition that has this value."""
+    holds = truth(machine, value, test)
+    if holds is None and (machine.assumed or machine.memo.recordings):
         inner, negated = _without_not(test)
         plain = _plain(inner)
         if plain is not None:
@@ -31,7 +36,7 @@ def decide(machine: Machine, test: ast.expr, frame: Frame) -> bool | None:
             if key in machine.assumed:
                 machine.memo.consulted(key)
                 return machine.assumed[key] is not negated
-    return verdict
+    return holds
 
 
 def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> None:
@@ -71,19 +76,9 @@ def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> No
         )
 
 
-def holds_once(machine: Machine, test: ast.expr, frame: Frame) -> bool:
+def holds_once(condition: Value) -> bool:
     """Whether a condition holds in one pass of a loop at most, as it asks for a number of the pass."""
-    if isinstance(test, ast.Name):
-        return _why(machine, test, frame) == ONCE
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
-        return False
-    sides = [test.left, *test.comparators]
-    return any(_why(machine, side, frame) == COUNT for side in sides if _plain(side) is not None)
-
-
-def _why(machine: Machine, part: ast.expr, frame: Frame) -> str:
-    value = evaluate(machine, part, frame)
-    return value.why if isinstance(value, Unknown) else ""
+    return isinstance(condition, Unknown) and condition.why == ONCE
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

@@ -23,6 +23,7 @@ E = TypeVar("E", bound=Effect)
 
 _NAMES: dict[str, Value] = {}
 _FAMILIES: list[tuple[str, Callable[[str], Value | None]]] = []
+_LAST: list[tuple[str, Callable[[str], Value | None]]] = []
 
 TYPE = Class("type")
 OBJECT = Class("object")
@@ -55,7 +56,7 @@ def find(name: str) -> Value:
     """What a full name of a library means, such as `torch.nn.Linear`."""
     known = _NAMES.get(name)
     if known is None:
-        for prefix, make in _FAMILIES:
+        for prefix, make in (*_FAMILIES, *_LAST):
             if name.startswith(prefix):
                 known = make(name)
                 if known is not None:
@@ -85,9 +86,9 @@ def stub(*names: str) -> Callable[[E], E]:
     return register
 
 
-def family(prefix: str, make: Callable[[str], Value | None]) -> None:
-    """Names that begin so, and are not defined by themselves, are made when they are first asked for."""
-    _FAMILIES.append((prefix, make))
+def family(prefix: str, make: Callable[[str], Value | None], *, of_last_resort: bool = False) -> None:
+    """What any full name means that begins so, unless `make` gives None. One that takes any name is asked after all others."""
+    (_LAST if of_last_resort else _FAMILIES).append((prefix, make))
 
 
 def new_class(*names: str, bases: Iterable[Class] = (OBJECT,)) -> Class:

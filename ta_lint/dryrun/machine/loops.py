@@ -12,7 +12,7 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import Choice, Known, Place, Stream, Unknown, Value
+from ta_lint.dryrun.values import Choice, Known, Mergeable, Place, Stream, Unknown, Value
 
 PASSES = 2
 
@@ -126,7 +126,9 @@ class Repetition:
         """Whether the pass has changed a constant that it began with; what becomes another constant differs from pass to pass."""
         state, found = self.machine.state, False
         for at, (store, key, old, new) in state.changes(self.now.mark).items():
-            changed = isinstance(old, Known) and isinstance(new, Known | Unknown | Choice) and old != new
+            constant = isinstance(old, Known) and isinstance(new, Known | Unknown | Choice)
+            carried = isinstance(new, Mergeable) and new.carries
+            changed = (constant or carried) and old != new
             if changed and at not in self.bound and at[0] not in self.now.inside:
                 found = True
                 if isinstance(new, Known):

@@ -64,8 +64,8 @@ class Machine:
         self.frames: list[Frame] = []
         self.modes: dict[str, Any] = dict(MODES)
         """What holds for all code that runs; None is unknown."""
-        self.layers = 0
-        """How many modules are in their `forward` now."""
+        self.layers: list[Any] = []
+        """The modules whose `forward` runs now, the outermost first."""
         self.doubt = 0
         """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
         self.steps = 0
@@ -174,7 +174,7 @@ class Machine:
         """An entry begins: with steps of its own, and nothing around it."""
         self.memo.settle()
         self.limit = min(self.steps + self.most, self.end)
-        self.doubt, self.layers = 0, 0
+        self.doubt, self.layers = 0, []
         self.passes, self.catches, self.assumed = [], [], {}
         for name, value in MODES.items():
             if self.modes[name] is not value:

@@ -15,6 +15,7 @@ from ta_lint.dryrun.values import (
     COUNT,
     DATA,
     FALSE,
+    LENGTH,
     NONE,
     ONCE,
     REST,
@@ -312,6 +313,20 @@ def _hashable(value: Any) -> bool:
     return not isinstance(value, slice)
 
 
+COMPUTED = "it is computed"
+
+
+def _of_a_pass(machine: Machine, kind: ast.AST, left: Value, right: Value) -> Value | None:
+    """A number of the pass, or of the passes over something: `step + 1`, `step % len(loader)` in a loop over data, `len(data) // size`."""
+    whys = [one.why for one in (left, right) if isinstance(one, Unknown)]
+    if isinstance(kind, ast.Add | ast.Sub) and len(whys) == 1 and whys[0] in (COUNT, LENGTH):
+        return Unknown(whys[0], "int") if isinstance(left, Known) or isinstance(right, Known) else None
+    if isinstance(kind, ast.Mod) and machine.passes and machine.passes[-1].over is not None:
+        return Unknown(COUNT, "int") if whys[-1:] == [LENGTH] and isinstance(right, Unknown) else None
+    whole = isinstance(kind, ast.FloorDiv) and len(whys) == 2 and whys[0] == LENGTH and whys[1] != COMPUTED
+    return Unknown(LENGTH, "int") if whole else None
+
+
 def binary(
     machine: Machine, kind: ast.AST, left: Value, right: Value, node: ast.AST, *, in_place: bool = False
 ) -> Value:
@@ -334,22 +349,20 @@ def binary(
         method = library.find_method(one, special)
         if method is not None:
             return call(machine, method, [one, other], {}, node)
-    counts = COUNT in (getattr(left, "why", ""), getattr(right, "why", ""))
+    whys = {getattr(left, "why", ""), getattr(right, "why", "")}
+    counts = COUNT in whys
     if comparison:
-        return Unknown(ONCE if counts and isinstance(kind, ast.Eq) else "it is compared", "bool")
-    if (
-        counts
-        and isinstance(kind, ast.Add | ast.Sub)
-        and (isinstance(left, Known) or isinstance(right, Known))
-    ):
-        return Unknown(COUNT, "int")
+        last = LENGTH in whys and len(whys) == 2  # `step == len(loader) - 1`
+        return Unknown(ONCE if (counts or last) and isinstance(kind, ast.Eq) else "it is compared", "bool")
+    if (known := _of_a_pass(machine, kind, left, right)) is not None:
+        return known
     kinds = {library.type_name(left), library.type_name(right)}
     if not (is_data(left) and is_data(right)):
-        return Unknown("it is computed")
+        return Unknown(COMPUTED)
     if DATA in kinds:
-        return Unknown("it is computed", DATA)
+        return Unknown(COMPUTED, DATA)
     return Unknown(
-        "it is computed",
+        COMPUTED,
         "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
     )
 

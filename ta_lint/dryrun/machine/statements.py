@@ -112,7 +112,8 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
             return run(machine, node.body, frame)
         finally:
             machine.checking = False
-    holds = conditions.decide(machine, node.test, frame)
+    condition = evaluate(machine, node.test, frame)
+    holds = conditions.verdict(machine, condition, node.test, frame)
     if holds is not None:
         return run(machine, node.body if holds else node.orelse, frame)
 
@@ -121,7 +122,7 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
             conditions.assume(machine, node.test, frame, holds=holds)
             before = len(machine.events)
             flow = run(machine, body, frame)
-            if holds and conditions.holds_once(machine, node.test, frame):
+            if holds and conditions.holds_once(condition):
                 machine.once(before, some_pass=True)
             return flow
 

@@ -71,9 +71,10 @@ def _of_methods(asked: frozenset[str]) -> str | None:
 
 
 def _of_name(name: str) -> str | None:
-    words = set(re.findall(r"[a-z]+|[A-Z][a-z]*", name.replace("_", " ")))
-    lower = {word.lower() for word in words}
-    return next((kind for kind, known in names().items() if lower & known), None)
+    words = [word.lower() for word in re.findall(r"[a-z]+|[A-Z][a-z]*", name.replace("_", " "))]
+    if words and words[-1] in names()[DATA]:
+        return DATA  # `batch_size` is no batch
+    return next((kind for kind, known in names().items() if kind != DATA and known & set(words)), None)
 
 
 @lru_cache(4096)

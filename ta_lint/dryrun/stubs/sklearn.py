@@ -8,6 +8,7 @@ from ta_lint.dryrun.machine.library import STREAM, list_of, method, new_class, s
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
 from ta_lint.dryrun.values import (
     DATA,
+    LENGTH,
     NONE,
     Consumer,
     Known,
@@ -85,7 +86,7 @@ def _taken(made: Call) -> Value:
 
 @method(PART, "__len__")
 def _length(made: Call) -> Value:
-    return Unknown("a length", "int")
+    return Unknown(LENGTH, "int")
 
 
 @method(PART, "__bool__")

@@ -22,6 +22,7 @@ from ta_lint.dryrun.machine.objects import (
 )
 from ta_lint.dryrun.values import (
     DATA,
+    LENGTH,
     NONE,
     REST,
     TRUE,
@@ -100,14 +101,14 @@ def _delattr(made: Call) -> Value:
 def _len(made: Call) -> Value:
     value = made.argument(0, "obj")
     if isinstance(value, Sequence):
-        return Known(len(value.items)) if value.rest is None else Unknown("a length", "int")
+        return Known(len(value.items)) if value.rest is None else Unknown(LENGTH, "int")
     if isinstance(value, Table):
-        return Known(len(value.fields)) if value.rest is None else Unknown("a length", "int")
+        return Known(len(value.fields)) if value.rest is None else Unknown(LENGTH, "int")
     if isinstance(value, Known) and hasattr(value.value, "__len__"):
         return Known(len(value.value))
     if isinstance(value, Object) and (own := value.cls.find("__len__")) is not None:
         return call(made.machine, own, [value], {}, made.node)
-    return Unknown("a length", "int")
+    return Unknown(LENGTH, "int")
 
 
 @stub("builtins.isinstance", "builtins.issubclass")

@@ -12,6 +12,7 @@ from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import (
     FALSE,
+    LENGTH,
     NONE,
     REST,
     TRUE,
@@ -160,7 +161,7 @@ def _remove(made: Call) -> Value:
 @method(CONTAINER, "__len__")
 def _length(made: Call) -> Value:
     own = made.own()
-    return Unknown("a length", "int") if "…" in own.fields else Known(len(_layers(own)))
+    return Unknown(LENGTH, "int") if "…" in own.fields else Known(len(_layers(own)))
 
 
 @method(CONTAINER, "append", "extend", "insert")
@@ -256,4 +257,4 @@ def _has_key(made: Call) -> Value:
 def _count(made: Call) -> Value:
     own = made.own()
     is_open = "…" in own.fields or own.fields.get("incomplete") == TRUE
-    return Unknown("a length", "int") if is_open else Known(len(_entries(own)))
+    return Unknown(LENGTH, "int") if is_open else Known(len(_entries(own)))

@@ -24,6 +24,7 @@ from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
     DATA,
     FALSE,
+    LENGTH,
     NONE,
     Bound,
     Choice,
@@ -95,12 +96,12 @@ def _rows_of_tensors(made: Call) -> Value:
 @method(LOADER, "__len__")
 def _number_of_batches(made: Call) -> Value:
     found = _count(*_counts(made.machine, made.own(), made.node))
-    return Unknown("a length", "int") if found is None else Known(found)
+    return Unknown(LENGTH, "int") if found is None else Known(found)
 
 
 @method(DATASET, "__len__")
 def _length(made: Call) -> Value:
-    return Unknown("a length", "int")
+    return Unknown(LENGTH, "int")
 
 
 @method(LOADER, "__init__")

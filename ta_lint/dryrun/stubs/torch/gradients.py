@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
-from ta_lint.dryrun.values import Mergeable, Object, Sequence, Table, Value, options
+from ta_lint.dryrun.values import Hidden, Mergeable, Object, Sequence, Table, Value, options
 from ta_lint.events.loop import Condition
 
-GRADIENTS = ("the gradients of an optimizer",)
-"""The key of what is there among the fields of an optimizer, which no attribute has."""
+GRADIENTS = Hidden("what is in the gradients of an optimizer")
 MOST_OPTIMIZERS = 8
 """Optimizers of an entry that are followed: of more, those made last."""
 

@@ -406,7 +406,9 @@ def depends_on_mode(layer: Object) -> bool:
     if name in _DROPOUTS:
         return bool(_given(layer, "p", True))
     averages = name.startswith(("BatchNorm", "LazyBatchNorm", "SyncBatchNorm"))
-    drops = _given(layer, "dropout", False) if layer.cls.node is not None else False  # recurrent layers and attention
+    drops = (
+        _given(layer, "dropout", False) if layer.cls.node is not None else False
+    )  # recurrent layers and attention
     return name == "RReLU" or bool(drops) or bool(_given(layer, "track_running_stats", averages))
 
 
@@ -439,7 +441,7 @@ def _any_layer(name: str) -> Value | None:
     return cls
 
 
-family("torch.nn.", _any_layer)
+family("torch.nn.", _any_layer, of_last_resort=True)
 
 LOSSES = {
     "CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss", "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss",

@@ -22,7 +22,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     roots_of,
     tensors_in,
 )
-from ta_lint.dryrun.values import NONE, Known, Sequence, Unknown, Value
+from ta_lint.dryrun.values import LENGTH, NONE, Known, Sequence, Unknown, Value
 
 
 @attribute_of(TENSOR, "data")
@@ -311,7 +311,7 @@ def _put(made: Call) -> Value:
 @method(TENSOR, "__len__")
 def _length(made: Call) -> Value:
     own = made.own(Tensor)
-    return size_of(own.facts.shape[0]) if own.facts.shape else Unknown("a length", "int")
+    return size_of(own.facts.shape[0]) if own.facts.shape else Unknown(LENGTH, "int")
 
 
 @method(TENSOR, "__bool__")

@@ -191,7 +191,7 @@ def _call(made: Call) -> Value:
         own,
         training=training,
         recording=machine.mode("recording"),
-        inside=machine.layers,
+        within=tuple((one, one.fields.get("training", TRUE)) for one in machine.layers),
         evaluating_since=evaluating_since(own),
     )
     result = _output(own, made)
@@ -208,11 +208,11 @@ def _output(own: Object, made: Call) -> Value:
     outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
     if forward is None or own.cls is DISTANT or outlined:
         return computed(machine, [*held(own).values, *made.args[1:], *made.kwargs.values()], made.place)
-    machine.layers += 1
+    machine.layers.append(own)
     try:
         return call(machine, forward, args, made.kwargs, made.node, loose=made.loose)
     finally:
-        machine.layers -= 1
+        machine.layers.pop()
 
 
 @method(MODULE, "train", "eval")

@@ -5,6 +5,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import keeps, list_of, method, new_class, stub
 from ta_lint.dryrun.stubs.torch.data import DATASET, ITERABLE, collated, sample
 from ta_lint.dryrun.values import (
+    LENGTH,
     NONE,
     Class,
     Object,
@@ -50,7 +51,7 @@ def _init(made: Call) -> Value:
 
 @method(SAMPLER, "__len__")
 def _length(made: Call) -> Value:
-    return Unknown("a length", "int")
+    return Unknown(LENGTH, "int")
 
 
 @method(SAMPLER, "__iter__")

@@ -1,18 +1,19 @@
 """Where modules were put into evaluation mode, with no way back to training mode since."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import FALSE, Mergeable, Object, Place, Value
+from ta_lint.dryrun.values import FALSE, Hidden, Mergeable, Object, Place, Value
 
-SWITCHES = ("the switches of a module",)
-"""The key of what is known of this among the fields of a module, which no attribute has."""
+SWITCHES = Hidden("how a module has come into its mode")
 
 
 @dataclass(frozen=True, slots=True)
 class Switches(Mergeable):
     """How a module has come into its mode."""
 
+    carries: ClassVar[bool] = True
     places: frozenset[Place] = frozenset()
     """Where it was put into evaluation mode, on some path on which nothing has set the mode since."""
     settings: int = 0

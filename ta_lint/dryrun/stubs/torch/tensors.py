@@ -6,7 +6,7 @@ from typing import Any
 
 from ta_lint.dryrun.machine.library import new_class
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import Choice, Class, Mergeable, Object, Place, Sequence, Table, Unknown, Value
+from ta_lint.dryrun.values import Choice, Class, Hidden, Mergeable, Object, Place, Sequence, Table, Unknown, Value
 
 TENSOR = new_class(
     "torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.cuda.FloatTensor", "torch.BoolTensor"
@@ -97,8 +97,7 @@ class Tensor(Object):
         return Tensor(joined_facts(self.facts, other.facts), self.made)
 
 
-FACTS = ("facts of a tensor",)
-"""The key of a tensor's facts among its fields, which no attribute has."""
+FACTS = Hidden("the facts of a tensor")
 
 
 def joined_facts(one: Facts, other: Facts) -> Facts:
