@@ -18,7 +18,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.stubs.guess import guess, may_act, may_set_mode, optimizer_called
+from ta_lint.dryrun.stubs.guess import given, guess, may_act, may_set_mode
 from ta_lint.dryrun.stubs.torch import gradients, switches
 from ta_lint.dryrun.values import Class, Known, Module, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
@@ -236,9 +236,9 @@ class Program:
             machine.emit("unknown", node, None, before=before)
 
     @staticmethod
-    def optimizer(machine: Machine, name: str) -> Value | None:
-        """An optimizer of which nobody knows what it holds, if the name says that something is one."""
-        return optimizer_called(machine, name)
+    def given(machine: Machine, name: str, asked: frozenset[str]) -> Value | None:
+        """What code out of sight gives, if the methods that are asked of it say so, or the name that it is an optimizer."""
+        return given(machine, name, asked)
 
     def _of(self, machine: Machine, path: str, name: str) -> Module:
         """A module, or a folder of modules."""

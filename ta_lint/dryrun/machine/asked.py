@@ -14,14 +14,8 @@ def asked_of(function: Function, argument: str, calls: int = MOST_CALLS) -> froz
     that is kept as an attribute of the object, those that any method of the class calls on that.
     """
     found = set(_calls(function.node).get(argument, ()))
-    own = _own(function.node)
-    methods = function.owner.node.body if own and function.owner is not None and function.owner.node else ()
     for attribute in _kept(function.node).get(argument, ()):
-        if attribute.startswith(f"{own}."):
-            for method in methods:
-                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-                    name = f"{_own(method)}.{attribute.removeprefix(f'{own}.')}"
-                    found |= _calls(method).get(name, frozenset())
+        found |= _of_attribute(function, attribute)
     if calls:
         for called, place in _given(function.node).get(argument, ()):
             gets = _function(function, called)
@@ -29,6 +23,22 @@ def asked_of(function: Function, argument: str, calls: int = MOST_CALLS) -> froz
             if gets is not None and gets is not function and parameter is not None:
                 found |= asked_of(gets, parameter, calls - 1)
     return frozenset(found)
+
+
+def asked_of_variable(function: Function, target: ast.Name | ast.Attribute) -> frozenset[str]:
+    """The methods that a function calls on a variable; on an attribute of its object, those that any method of the class calls on that."""
+    name = _name(target)
+    return _calls(function.node).get(name, frozenset()) | _of_attribute(function, name)
+
+
+def _of_attribute(function: Function, name: str) -> frozenset[str]:
+    """The methods that any method of a class calls on an attribute, `self.model`, of its object."""
+    own, _, attribute = name.partition(".")
+    owner = function.owner.node if function.owner is not None else None
+    if not attribute or owner is None or own != _own(function.node):
+        return frozenset()
+    methods = [one for one in owner.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return frozenset().union(*(_calls(one).get(f"{_own(one)}.{attribute}", frozenset()) for one in methods))
 
 
 def _function(function: Function, name: str) -> Function | None:

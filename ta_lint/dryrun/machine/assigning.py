@@ -2,6 +2,7 @@
 
 import ast
 
+from ta_lint.dryrun.machine.asked import asked_of_variable
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.iteration import unpacked
@@ -26,7 +27,7 @@ from ta_lint.dryrun.values import (
 
 def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: bool = False) -> None:
     """`target = value`; `called` says that the value is what a call gives."""
-    value = value if frame.site is not None else _named(machine, target, value, called=called)
+    value = value if frame.site is not None else _given(machine, target, value, frame, called=called)
     if isinstance(target, ast.Name):
         holder = frame.outside.get(target.id, frame)
         machine.state.write(holder.names, target.id, value)
@@ -43,8 +44,10 @@ def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, ca
             assign(machine, inner, one, frame, called=called)
 
 
-def _named(machine: Machine, target: ast.expr, value: Value, *, called: bool) -> Value:
-    """What code out of sight gives: an optimizer where it is called one, the same under each name unless a call gives a new one."""
+def _given(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: bool) -> Value:
+    """What code out of sight gives: an optimizer where it is called one or is asked for what one does, a model where it is asked for that.
+    It is the same under each name unless a call gives a new one.
+    """
     if not isinstance(value, Unknown) or value.type is not None:
         return value
     if not isinstance(target, ast.Name | ast.Attribute):
@@ -52,7 +55,8 @@ def _named(machine: Machine, target: ast.expr, value: Value, *, called: bool) ->
     name = target.id if isinstance(target, ast.Name) else target.attr
     key = machine.entry, name
     if called or key not in machine.guessed:
-        machine.guessed[key] = machine.program.optimizer(machine, name) or NONE
+        asked = asked_of_variable(frame.function, target) if frame.function is not None else frozenset()
+        machine.guessed[key] = machine.program.given(machine, name, asked) or NONE
     guessed = machine.guessed[key]
     return value if guessed == NONE else guessed
 

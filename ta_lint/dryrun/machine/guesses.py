@@ -4,7 +4,7 @@ import ast
 
 from ta_lint.dryrun.machine.asked import asked_of
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import NONE, Class, Function, Known, Unknown, Value
+from ta_lint.dryrun.values import NONE, Choice, Class, Function, Known, Unknown, Value
 
 
 def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Value]:
@@ -16,13 +16,17 @@ def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Valu
         default = function.defaults.get(one.arg)
         if isinstance(default, Known | Class | Function) and default != NONE:
             given[one.arg] = default
-        else:
-            given[one.arg] = (
-                machine.program.guess(machine, one.arg, _words(one.annotation), asked_of(function, one.arg))
-                or default
-                or Unknown(f"the argument {one.arg}")
-            )
+            continue
+        asked = asked_of(function, one.arg)
+        guessed = machine.program.guess(machine, one.arg, _words(one.annotation), asked)
+        given[one.arg] = guessed or _anything(one.arg, default)
     return given
+
+
+def _anything(name: str, default: Value | None) -> Value:
+    """Of an argument whose default is None, that and anything else: who needs it gives it."""
+    something = Unknown(f"the argument {name}")
+    return something if default is None else Choice((NONE, something)) if default == NONE else default
 
 
 def _words(annotation: ast.expr | None) -> str:

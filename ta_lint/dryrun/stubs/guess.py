@@ -35,9 +35,12 @@ def guess(machine: Machine, name: str, annotation: str, asked: frozenset[str] = 
     return None
 
 
-def optimizer_called(machine: Machine, name: str) -> Value | None:
-    """An optimizer, None unless the name says that something is one."""
-    return _some_optimizer(machine) if _of_name(name) == "optimizer" else None
+def given(machine: Machine, name: str, asked: frozenset[str]) -> Value | None:
+    """What code out of sight gives, None unless the methods that are asked of it say what it is, or the name that it is an optimizer."""
+    kind = _of_methods(asked) or _of_name(name)
+    if kind == "model" and _of_methods(asked) == kind:
+        return distant(machine, None)
+    return _some_optimizer(machine) if kind == "optimizer" else None
 
 
 def _some_optimizer(machine: Machine) -> Value:

@@ -1,7 +1,7 @@
 """Types of Python that are called: `int(x)`, `list(x)`, `dict(x)`, and the names of all of them."""
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
@@ -38,6 +38,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    join,
     joined,
     options,
 )
@@ -151,20 +152,31 @@ DEFAULTDICT = Class("defaultdict", (DICT,))
 
 def merge(table: Table, other: Value, made: Call) -> None:
     """`table.update(other)`."""
+    state = made.machine.state
     if isinstance(other, Table):
-        for key, value in other.fields.items():
-            made.machine.state.write(table.fields, key, value)
+        _overwritten(table, other.rest, other.fields.keys(), made)
+        for key, value in other.entries():
+            state.write(table.fields, key, value)
         return
     items, rest = iteration.collected(made.machine, other, made.node)
     for pair in items:
         known = isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Known)
         if known:
-            made.machine.state.write(table.fields, pair.items[0].value, pair.items[1])  # type: ignore[attr-defined]
+            state.write(table.fields, pair.items[0].value, pair.items[1])  # type: ignore[attr-defined]
         else:
             rest = Unknown("an entry")
     if rest is not None:
         value = rest.items[1] if isinstance(rest, Sequence) and len(rest.items) == 2 else Unknown("an entry")
-        made.machine.state.write(table.fields, REST, value)
+        _overwritten(table, value, (), made)
+
+
+def _overwritten(table: Table, value: Value | None, but: Container[object], made: Call) -> None:
+    """Any key of a dictionary may get this value, except those that certainly get another."""
+    if value is None:
+        return
+    for key, before in [*table.entries(), (REST, table.rest or value)]:
+        if key not in but or key is REST:
+            made.machine.state.write(table.fields, key, join(before, value))
 
 
 @stub("builtins.property", "functools.cached_property")

@@ -6,7 +6,18 @@ from typing import Any
 
 from ta_lint.dryrun.machine.library import new_class
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import Choice, Class, Hidden, Mergeable, Object, Place, Sequence, Table, Unknown, Value
+from ta_lint.dryrun.values import (
+    Choice,
+    Class,
+    Hidden,
+    Mergeable,
+    Object,
+    Place,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+)
 
 TENSOR = new_class(
     "torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.cuda.FloatTensor", "torch.BoolTensor"
