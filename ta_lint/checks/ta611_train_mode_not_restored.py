@@ -31,7 +31,7 @@ _FIXED = regex(
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None or _writes_mode(module, module.tree.root):
+    if module.loops.framework is not None or _writes_mode(module, module.tree.root):
         return
     reported: set[Node] = set()
     for loop in (*_loops(module), *_steps(module)):
