@@ -21,10 +21,10 @@ class Outcome(NamedTuple):
     """The number of fixed findings."""
     fixes: "Mapping[str, tuple[str, ...]]" = MappingProxyType({})
     """What was fixed in each file that fixes changed: the rule of each fix, and none for a comment."""
-    looked: bool = True
-    """Whether any rule was looked for: not if no file is about PyTorch."""
     unwritten: bool = False
     """Whether a file could not be written."""
+    looked: bool = True
+    """Whether any rule was looked for: not if no file is about PyTorch."""
 
 
 def in_order(results: "Iterable[Result]") -> "list[Finding]":
