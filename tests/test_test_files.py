@@ -187,6 +187,10 @@ def test_only_rules_that_the_linter_looks_for_say_that_they_skip_tests() -> None
     assert outside_tests() <= checks.stems().keys()
 
 
+def test_rules_over_runs_skip_tests_which_are_never_run_dry_unless_asked() -> None:
+    assert checks.shared().keys() <= outside_tests()
+
+
 def test_no_check_asks_whether_its_file_is_a_test_but_the_one_about_tests() -> None:
     asking = {
         path.name[:5]
