@@ -53,7 +53,8 @@ def _rules_page(data: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield f"{len(rules)} rules, {on} of them on by default; `--extend-select` adds others by id, prefix, name or tag."
     yield "Each page has bad and good code, and the limits of the rule. *source*: `ta-lint check` sees it; *run*: `ta_runtime`"
-    yield "sees it. `ta-lint rules TA6` lists them in a terminal, `ta-lint rules -f json` as JSON."
+    yield "sees it. *not in tests*: test files are skipped, unless the setting [`tests`](linting.md#test-files) says otherwise."
+    yield "`ta-lint rules TA6` lists them in a terminal, `ta-lint rules -f json` as JSON."
     for family, group in groupby(rules, lambda rule: rule.id[:3]):
         yield ""
         yield f"## {family}xx: {data['families'][family]}"
@@ -95,6 +96,8 @@ def _row(rule: Rule) -> tuple[str, ...]:
     about = [rule.severity.value, seen]
     if not rule.default:
         about.append("opt-in")
+    if not rule.tests:
+        about.append("not in tests")
     if rule.fix != "none":
         about.append(f"{rule.fix} fix")
     return f"{_link(rule)} {rule.name}<br>*{', '.join(about)}*", rule.finds.replace("|", "\\|")

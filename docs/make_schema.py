@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ta_lint.core.settings import RawConfig, shape
-from ta_lint.core.terms import Severity
+from ta_lint.core.terms import InTests, Severity
 
 SCHEMA = Path(__file__).resolve().parents[1] / "ta-lint.schema.json"
 URL = "https://raw.githubusercontent.com/ta-lint/ta-lint/main/ta-lint.schema.json"
@@ -67,7 +67,8 @@ def _without_null(of: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
     kind: dict[str, Any]
     (kind,) = [kind for kind in of.get("anyOf", [of]) if kind != {"type": "null"}]
     if "$ref" in kind:
-        kind = {"type": "string", "enum": sorted(parts["Severity"]["enum"], key=list(Severity).index)}
+        words = {"Severity": Severity, "InTests": InTests}[kind["$ref"].rpartition("/")[2]]
+        kind = {"type": "string", "enum": list(words)}
     return kind | ({"default": of["default"]} if of.get("default") is not None else {})
 
 

@@ -70,7 +70,16 @@ def _properties(rule: Rule) -> str:
     observers = " and ".join(_OBSERVERS[each] for each in rule.observers)
     state = "on by default" if rule.default else "off by default"
     fix = "no fix" if rule.fix == "none" else f"{rule.fix} fix"
-    parts = (rule.severity, f"seen by {observers}", state, f"{rule.precision} precision", fix, *rule.tags)
+    tests = () if rule.tests else ("not in tests",)
+    parts = (
+        rule.severity,
+        f"seen by {observers}",
+        state,
+        f"{rule.precision} precision",
+        fix,
+        *tests,
+        *rule.tags,
+    )
     return f"\n**{' · '.join(parts)}**\n\n"
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ta_lint import checks
 from ta_lint.checks.gate import Text
 from ta_lint.core import collector
-from ta_lint.core.catalogue import rule_of
+from ta_lint.core.catalogue import outside_tests, rule_of
 from ta_lint.core.config import Config
 from ta_lint.core.errors import PASSING, Unreadable, crash
+from ta_lint.core.expected import ExpectedFailures
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Severity, Site
 from ta_lint.core.fingerprint import named
 from ta_lint.core.letters import searchable
@@ -22,7 +23,8 @@ from ta_lint.core.libraries import is_ours, may_be_ours
 from ta_lint.core.reading import read
 from ta_lint.core.source import NOTEBOOK, Source, source_of
 from ta_lint.core.suppress import suppressed
-from ta_lint.file import File, is_test
+from ta_lint.core.terms import InTests
+from ta_lint.file import File
 from ta_lint.project.holders import Holders
 from ta_lint.project.project import project_of
 from ta_lint.project.trail import Answer, Leaf, Surface, leaves
@@ -154,7 +156,7 @@ def _may_name_a_rule(text: bytes) -> bool:
 
 
 def _wanted(text: bytes, file: File) -> list[checks.Check]:
-    enabled = checks.enabled(file.config.rules)
+    enabled = checks.enabled(file.config.rules - file.skipped)
     if not file.gated:
         return enabled
     code = Text(text)
@@ -222,6 +224,22 @@ class _Looks:
         self.source = source
         self.file = file
 
+    def weighed(self, finding: Finding, *, in_tests: bool) -> Iterator[Finding]:
+        """A finding as it counts in this file, or none: a test may expect the failure, and not all matters `in_tests`."""
+        if self._is_expected(finding):
+            return
+        as_test = InTests.LINT if in_tests else self.file.as_test
+        if as_test is not InTests.SKIP:
+            yield replace(finding, severity=Severity.NOTE) if as_test is InTests.NOTE else finding
+
+    def _is_expected(self, finding: Finding) -> bool:
+        """Whether a test expects the code to fail. A secret in it is one all the same."""
+        return rule_of(finding.rule).security_severity is None and self._expected.hold(finding)
+
+    @cached_property
+    def _expected(self) -> ExpectedFailures:
+        return ExpectedFailures(self.source)
+
     @cached_property
     def facts(self) -> "FileFacts":
         """What the source says."""
@@ -243,19 +261,23 @@ class _Looks:
 
 def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
     """Run a check on a file. What it finds elsewhere is found where that other file is linted."""
+    in_tests = check.rule not in outside_tests()
     if check.over_text is not None:
         for report in check.over_text(looks.source):
             found = _finding(check.rule, report.message, Site(looks.source.path, *report[:4]))
-            yield replace(found, severity=Severity.NOTE) if report.is_note else found
+            found = replace(found, severity=Severity.NOTE) if report.is_note else found
+            yield from looks.weighed(found, in_tests=in_tests)
     elif check.over_facts is not None:
         for suspicion in check.over_facts(looks.facts):
             if looks.facts.is_here(suspicion.node):
-                yield _placed(check.rule, suspicion, looks.facts)
-    elif check.over_runs and not is_test(looks.source.path):
+                found = _placed(check.rule, suspicion, looks.facts)
+                yield from looks.weighed(found, in_tests=in_tests and suspicion.in_tests)
+    elif check.over_runs:
         said = (one for over_run in check.over_runs for one in over_run(looks.run))
         for found in _happened(check.rule, said, looks):
             fix = check.fix(looks.facts, found.site) if check.fix is not None else None
-            yield _fixed(found, fix, looks.facts) if fix is not None else found
+            found = _fixed(found, fix, looks.facts) if fix is not None else found
+            yield from looks.weighed(found, in_tests=in_tests)
 
 
 def _happened(rule: str, said: "Iterable[Said]", looks: _Looks) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from ta_lint.core import libraries
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.letters import searchable
 from ta_lint.core.reading import read
+from ta_lint.core.terms import InTests
 from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
@@ -60,6 +61,18 @@ class File(NamedTuple):
         return project_of(self.root).around.is_used_by_ours(self.absolute, text)
 
     @property
+    def as_test(self) -> InTests:
+        """How rules that are about other code than tests treat this file: as any other, unless it is a test."""
+        return self.config.tests if is_test(self.name) else InTests.LINT
+
+    @property
+    def skipped(self) -> frozenset[str]:
+        """The enabled rules that are not looked for in this file, because it is a test."""
+        from ta_lint.core.catalogue import outside_tests
+
+        return self.config.rules & outside_tests() if self.as_test is InTests.SKIP else frozenset()
+
+    @property
     def root(self) -> str:
         """The folder of its project: what the name is relative to, or of a file that lies elsewhere, its own."""
         location = os.fspath(self.location)
@@ -85,15 +98,9 @@ def _root_of(folder: str) -> str:
 
 def is_test(path: str) -> bool:
     """Whether a path is a test file, by pytest's naming or by its folder."""
-    from pathlib import PurePosixPath
-
-    name = PurePosixPath(path)
-    return (
-        name.name.startswith("test_")
-        or name.stem.endswith("_test")
-        or name.name == "conftest.py"
-        or "tests" in name.parts[:-1]
-    )
+    *folders, name = path.split("/")
+    is_named = name.startswith("test_") or name.rsplit(".", 1)[0].endswith("_test") or name == "conftest.py"
+    return is_named or "tests" in folders
 
 
 def name_of(path: str, root: str) -> str:

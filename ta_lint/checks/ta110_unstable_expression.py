@@ -44,8 +44,6 @@ _COUNTED = regex(
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:  # tests compare both forms
-        return
     found: dict[Node, list[Suspicion]] = {}
     for suspicion in _unstable(module):
         found.setdefault(module.tree.statement(suspicion.node), []).append(suspicion)

@@ -39,8 +39,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _fills(module: FileFacts) -> Iterator[Suspicion]:
     """Scores that are filled with a number that half precision refuses, in a project that uses it."""
-    if module.is_test:
-        return
     fills = [
         (call, given)
         for call in module.tree.all(cst.Call)
@@ -57,7 +55,7 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
             if isinstance(module.tree.home(call), cst.Module) and not _is_half_here(module):
                 continue  # no code of another file runs this
             message = f"`{module.code(given)}` raises in half precision, whose limit is 65504: use `torch.finfo(dtype).min`"
-            yield Suspicion(call, message, is_note=not _is_in_model(module, call))
+            yield Suspicion(call, message, is_note=not _is_in_model(module, call), in_tests=False)
 
 
 def _is_in_model(module: FileFacts, call: cst.Call) -> bool:

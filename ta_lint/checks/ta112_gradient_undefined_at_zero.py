@@ -43,14 +43,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _in_layers(module: FileFacts, seen: set[Node]) -> Iterator[Suspicion]:
     """Roots in the `forward` of a module: gradients come through there in whatever trains it."""
-    if module.is_test:
-        return
     for klass in module.classes.modules():
         forward = module.classes.methods(klass).get("forward")
         for node in _operations(module, forward) if forward is not None else []:
             if node not in seen and _is_root_in_layer(module, node):
                 message = f"the gradient of `{module.code(node)}` is infinite or NaN where its operand is 0: add a small `eps` to the operand"
-                yield Suspicion(node, message)
+                yield Suspicion(node, message, in_tests=False)
 
 
 def _operations(module: FileFacts, function: cst.FunctionDef) -> list[Node]:

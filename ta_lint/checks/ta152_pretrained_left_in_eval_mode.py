@@ -35,8 +35,6 @@ _LIGHTNING = "LightningModule"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     found = [call for call in module.tree.all(cst.Call) if _loads_with_dropout(call, module)]
     trained = [call for call in found if _is_held_by_lightning(call, module) or _is_stepped(call, module)]
     has_adapters = bool(module.calls_to("peft.get_peft_model", "peft.PeftModel.from_pretrained"))

@@ -18,7 +18,7 @@ _MASKED = frozenset({"pad_token"})
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     resized = [call for call in module.tree.all(cst.Call) if called_name(call) == "resize_token_embeddings"]
-    if not resized or module.is_test or module.adapters.thaws:
+    if not resized or module.adapters.thaws:
         return
     added = next((call for call in module.tree.all(cst.Call) if _adds_tokens(module, call)), None)
     if added is None:

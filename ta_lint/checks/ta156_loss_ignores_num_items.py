@@ -20,7 +20,7 @@ _OF_TRANSFORMERS = regex(
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or _says_how(module):
+    if _says_how(module):
         return
     for klass, method in module.trainers.losses:
         trainer = _accumulating(module, klass) if _ignores(module, method) else None

@@ -14,8 +14,6 @@ _STEPS = 8
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.tree.all(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "generate":
             continue

@@ -14,8 +14,6 @@ _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.dict", "bu
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for loader in module.loaders.all:
         workers = loader.given("num_workers")
         if loader.spreads or (workers is not None and module.number(workers) != 0):

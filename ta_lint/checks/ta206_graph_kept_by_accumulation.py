@@ -57,8 +57,6 @@ class RunningSum:
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return  # tests are short
     reported: set[Node] = set()
     if _knows_torch(module, module.tree.root):
         for region in dict.fromkeys(_regions(module)):
@@ -407,7 +405,7 @@ def _returned(module: FileFacts, value: Node) -> cst.Return | None:
 def _is_kept_by(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool:
     """Whether the target of a function outlives the passes that call it."""
     region = given.region
-    if not _knows_torch(module, given.call) or is_test(module.parsed(given.call).source.path):
+    if not _knows_torch(module, given.call) or _is_in_another_test(module, given.call):
         return False
     if isinstance(region, LOOPS):
         if module.loops.is_last_pass(given.call, region):
@@ -417,6 +415,11 @@ def _is_kept_by(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool
     if not found.is_list and _is_off(module, given.call):
         return False
     return _is_live(module, found) and _lives_on(module, found) and not _is_made_anew(module, found, given)
+
+
+def _is_in_another_test(module: FileFacts, call: cst.Call) -> bool:
+    """Whether a call is in a file of tests that is not this one: a test is short, so what it keeps says nothing about a training."""
+    return not module.is_here(call) and is_test(module.parsed(call).source.path)
 
 
 def _is_made_anew(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool:

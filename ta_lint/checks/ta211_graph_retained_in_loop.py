@@ -26,7 +26,7 @@ _COMPUTED = (cst.BinaryOperation, cst.Subscript, cst.Dict)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None:
+    if module.loops.framework is not None:
         return
     backwards = cache(partial(_backwards, module))
     for backward in module.tree.all(cst.Call):

@@ -23,7 +23,7 @@ _LEAST_FACTOR = 8  # of a loss that is scaled by hand
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework:
+    if module.loops.framework:
         return
     for backward in module.order.events(Action.BACKWARD):
         if backward.scaler is not None or _is_scaled_by_hand(module, backward):

@@ -45,7 +45,7 @@ class _Saved:
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or _knows(module, module.tree.root):
+    if _knows(module, module.tree.root):
         return
     for saved in _Keys(module).saved:
         load = _bare_load(saved, module)

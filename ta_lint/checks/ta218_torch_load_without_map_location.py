@@ -25,7 +25,7 @@ _BUFFER = "io.BytesIO"
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     loads = [call for call in module.calls_to("torch.load") if _is_bare(call)]
-    if module.is_test or not loads or not _chooses_device(module):
+    if not loads or not _chooses_device(module):
         return
     for call in loads:
         source = argument(call, "f", 0)

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import ProposedFix, remove_argument
-from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("DataLoader", ("sampler", "batch_sampler"))
@@ -16,7 +13,7 @@ KEYWORDS = ("DataLoader", ("sampler", "batch_sampler"))
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for loader in module.loaders.all:
         shuffle = loader.given("shuffle")
-        if shuffle is None or module.boolean(shuffle) is not True or _is_expected(loader, module):
+        if shuffle is None or module.boolean(shuffle) is not True:
             continue
         for parameter in ("sampler", "batch_sampler"):
             given = loader.given(parameter)
@@ -28,16 +25,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 def _may_be_sampler(given: Node, module: FileFacts) -> bool:
     """Whether an argument is a sampler on at least one path, on which the loader then raises."""
     return any(module.kind(value) is Kind.SAMPLER for value in module.loaders.alternatives(given))
-
-
-def _is_expected(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a test expects the error."""
-    return any(
-        "aises" in plain(item.item)
-        for above in module.tree.ancestors(loader.call)
-        if isinstance(above, cst.With)
-        for item in above.items
-    )
 
 
 def _fix(loader: LoaderCall, shuffle: Node) -> ProposedFix | None:

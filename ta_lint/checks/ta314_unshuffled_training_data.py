@@ -19,8 +19,6 @@ _INDEXED = regex(r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for loader in module.loaders.all:
         if not _keeps_order(loader, module):
             continue

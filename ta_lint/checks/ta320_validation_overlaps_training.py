@@ -14,8 +14,6 @@ _SUBSET = "torch.utils.data.Subset"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     yield from _loaders(module)
     yield from _trainers(module)
     yield from _ranges(module)

@@ -20,8 +20,6 @@ _SPLIT = "sklearn.model_selection.train_test_split"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     fits = [(call, made) for call in module.tree.all(cst.Call) if (made := _fitted(call, module)) is not None]
     for call, made in fits:
         given = call.args[0].value

@@ -15,8 +15,6 @@ _ITERABLE = "torch.utils.data.IterableDataset"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for taking in module.tree.all(cst.Call):
         if called_name(taking) != "next" or not taking.args:
             continue

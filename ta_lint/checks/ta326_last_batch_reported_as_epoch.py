@@ -21,7 +21,7 @@ _COUNTS = frozenset({"range", "trange"})
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework:
+    if module.loops.framework:
         return
     all_uses = _Uses(module)
     for loop in module.tree.all(cst.For):

@@ -27,7 +27,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _metrics(module: FileFacts) -> Iterator[Suspicion]:
     """Metrics of torchmetrics that are computed after the batches of each epoch, and that nothing resets."""
-    if module.is_test or module.loops.framework is not None:
+    if module.loops.framework is not None:
         return
     for made, _ in module.calls_matching(_METRIC):
         above = module.tree.parent[made]
@@ -45,7 +45,8 @@ def _metrics(module: FileFacts) -> Iterator[Suspicion]:
             after = [one for one in uses.get(_GATHERS, []) if _is_in_batches(one, epochs, computing, module)]
             if after:
                 message = f"`{module.code(computing.value)}` is never reset and covers all epochs so far: call `reset()` in each epoch"
-                yield Suspicion(made, message, ((after[0], "it gathers here"), (computing, "computed here")))
+                related = ((after[0], "it gathers here"), (computing, "computed here"))
+                yield Suspicion(made, message, related, in_tests=False)
                 break
 
 

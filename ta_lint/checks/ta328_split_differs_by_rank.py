@@ -24,7 +24,7 @@ _OF_A_RANK = regex(r"(^|_)rank|process_index|worker_id")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None:
+    if module.loops.framework is not None:
         return
     splits = [call for call in module.calls_to("torch.utils.data.random_split") if not spreads(call)]
     if not splits or not _has_ranks(module) or _is_shared(module):

@@ -30,8 +30,6 @@ _DEPTH = 4
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     reported: set[Node] = set()
     for split in module.calls_to(*_SPLITS):
         if not split.args or split.args[0].keyword is not None or split.args[0].star:

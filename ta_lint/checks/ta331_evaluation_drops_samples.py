@@ -15,8 +15,6 @@ KEYWORDS = ("DataLoader", "drop_last")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for loader in module.loaders.all:
         dropping = loader.given("drop_last")
         if dropping is None or not is_name(dropping, "True") or not _evaluates(loader, module):

@@ -25,7 +25,7 @@ _OF_NORMS_ALONE = regex(r"^(?!.*(?:Conv|Linear)).*Norm")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or not any(_has_bias(module, call) for call, _ in module.calls_matching(_BIASED)):
+    if not any(_has_bias(module, call) for call, _ in module.calls_matching(_BIASED)):
         return
     seen: set[cst.Call] = set()
     for link in module.chains.links(_NORM):

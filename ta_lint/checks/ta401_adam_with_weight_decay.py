@@ -17,8 +17,6 @@ _OF_ADAMW = 1e-2
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.calls_to("torch.optim.Adam"):
         if spreads(call) or argument(call, "decoupled_weight_decay") is not None:
             continue

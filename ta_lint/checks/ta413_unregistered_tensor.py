@@ -54,8 +54,6 @@ class Fate(StrEnum):
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for klass in module.classes.modules():
         found = [
             suspicion

@@ -26,8 +26,6 @@ _FILLING = (
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for klass in module.classes.modules():
         if not module.classes.is_whole(klass) or _is_handed_on(module, klass):
             continue  # a base or an external function may fill it

@@ -17,8 +17,6 @@ _DROPOUT = regex(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call, function in module.calls_matching(_DROPOUT):
         probability = argument(call, "p", 1)
         if probability is not None and module.number(probability) == 0:

@@ -13,8 +13,6 @@ KEYWORDS = ("scaled_dot_product_attention",)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.calls_to(_FUNCTION):
         probability = argument(call, "dropout_p", 4)
         if probability is None or not module.dropping.is_always_on(call):

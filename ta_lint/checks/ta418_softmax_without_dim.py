@@ -14,8 +14,6 @@ _SOFTMAX = regex(r"torch\.nn\.(?:(?P<function>functional\.(?:log_)?softm(?:ax|in
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call, found in module.calls_matching(_SOFTMAX):
         dim = argument(call, "dim", 1 if found["function"] else 0)
         if dim is None or is_name(dim, "None"):

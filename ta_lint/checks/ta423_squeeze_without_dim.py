@@ -25,12 +25,16 @@ _DEPTH = 8
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         receiver = _squeezed(call, module)
-        if receiver is None or not (_is_in_forward(call, module) or _is_of_a_batch(receiver, module)):
+        if receiver is None:
+            continue
+        in_forward = _is_in_forward(call, module)
+        if not (in_forward or _is_of_a_batch(receiver, module)):
             continue
         if _has_batch(receiver, module) and not _is_harmless(call, module):
             yield Suspicion(
                 call,
                 f"`{module.code(call)}` also drops the batch dimension of a batch of one: name the `dim`",
+                in_tests=in_forward,
             )
 
 
@@ -44,8 +48,6 @@ def _is_in_forward(call: cst.Call, module: FileFacts) -> bool:
 
 def _is_of_a_batch(receiver: Node, module: FileFacts) -> bool:
     """Whether a tensor is the output of a layer of the class, or joins several tensors, at once or step by step."""
-    if module.is_test:
-        return False
     for _ in range(_DEPTH):
         receiver = module.kinds.origin(receiver)
         if not isinstance(receiver, cst.Call):

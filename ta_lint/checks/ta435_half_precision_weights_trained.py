@@ -16,8 +16,6 @@ _PREPARES = frozenset({"FSDP", "FullyShardedDataParallel", "fully_shard", "initi
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for optimizer in module.parameters.optimizers:
         if not _is_slow(module, optimizer.call):
             continue

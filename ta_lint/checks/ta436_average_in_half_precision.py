@@ -23,8 +23,6 @@ _SLOWEST = 0.99
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for statement in module.tree.all(cst.Expr, cst.Assign, cst.AugAssign):
         found = _average(module, statement)
         if found is None:

@@ -23,8 +23,6 @@ AROUND = (("Module", "torch", "nn"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for klass in module.classes.modules():
         methods = module.classes.methods(klass)
         train = methods.get("train")

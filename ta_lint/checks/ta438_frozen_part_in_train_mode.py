@@ -26,8 +26,6 @@ _DEPTH = 4
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.tree.all(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "train" or len(call.args) > 1:
             continue

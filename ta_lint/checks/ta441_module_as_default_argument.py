@@ -14,8 +14,6 @@ _COPIES = frozenset({"copy.deepcopy", "copy.copy"})
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for function in module.tree.all(cst.FunctionDef):
         params = function.params
         for param in (*params.posonly_params, *params.params, *params.kwonly_params):

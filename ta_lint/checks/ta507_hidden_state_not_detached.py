@@ -17,7 +17,7 @@ _RECURRENT = regex(r"torch\.nn\.(RNN|LSTM|GRU)(Cell)?")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None:
+    if module.loops.framework is not None:
         return
     for statement in module.tree.all(cst.Assign):
         call, loops = statement.value, module.tree.loops(statement)

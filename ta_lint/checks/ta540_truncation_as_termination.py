@@ -24,8 +24,6 @@ _DEPTH = 3
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.tree.all(cst.Call):
         if called_name(call) != "step":
             continue

@@ -35,8 +35,6 @@ class _Target(NamedTuple):
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for target in _targets(module):
         mentions = _mentions(module, target)
         if mentions is None:

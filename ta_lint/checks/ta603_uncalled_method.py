@@ -8,7 +8,6 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.syntax.edits import ProposedFix, insert_after
-from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (
@@ -100,10 +99,8 @@ def _is(receiver: Node, kind: Kind, name: re.Pattern[str], module: FileFacts) ->
 
 
 def _is_probe(statement: cst.Expr, module: FileFacts) -> bool:
-    """Whether the attribute is read to test if it exists: in a `try`, or in a block that expects an error."""
+    """Whether the attribute is read in a `try` to test if it exists."""
     for above in module.tree.ancestors(statement):
         if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, statement):
             return module.tree.block(statement) is above.body
-        if isinstance(above, cst.With) and any("aises" in plain(item.item) for item in above.items):
-            return True
     return False

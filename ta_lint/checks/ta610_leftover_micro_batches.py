@@ -21,7 +21,7 @@ _NO_EPOCH = frozenset("chunk count cycle infinite islice range repeat split tens
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.loops.framework or module.is_test:
+    if module.loops.framework:
         return
     for accumulation in module.order.accumulations:
         guard, count = accumulation.guard, module.code(accumulation.count)

@@ -20,7 +20,7 @@ _READS = frozenset({"item", "numpy", "tolist"})
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None:
+    if module.loops.framework is not None:
         return
     facts = module.evaluations
     for evaluation in facts.all:

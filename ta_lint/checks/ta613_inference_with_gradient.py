@@ -26,8 +26,6 @@ AROUND = (("eval", "train"), ("eval", "False"))
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     yield from _held_by_objects(module)
     if Action.EVAL not in module.evaluations.modes:
         return

@@ -26,8 +26,6 @@ _RESTORES = regex(r"set_rng_state\w*|fork_rng|setstate|set_state|get_rng_state\w
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     seen = set()
     for call in module.tree.all(cst.Call):
         if _SEEDS.fullmatch(module.qualified(call.func) or "") is None or not call.args:

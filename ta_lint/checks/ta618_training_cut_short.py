@@ -23,7 +23,7 @@ _A_FEW = 100
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework:
+    if module.loops.framework:
         return
     for loop in module.tree.all(*LOOPS):
         if not {Action.BACKWARD, Action.STEP} <= module.order.actions(loop):

@@ -20,7 +20,7 @@ AROUND = ("step", ("len",))
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.loops.framework or module.is_test:
+    if module.loops.framework:
         return
     yield from _of_unsharded_loaders(module)
     reported: set[Node] = set()

@@ -9,8 +9,6 @@ KEYWORDS = ("*backward", "autocast")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for backward in module.order.events(Action.BACKWARD):
         block = module.autocasts.around(backward.call)
         if block is not None and not module.autocasts.is_off(block):

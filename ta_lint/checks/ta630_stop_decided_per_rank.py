@@ -23,7 +23,7 @@ _RANKS = (
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None:
+    if module.loops.framework is not None:
         return
     exits = list(_exits(module))
     if not exits or not any(each.calls_to(*_RANKS) for each in module.script):

@@ -23,8 +23,6 @@ _DOES = {
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for event in module.order.events(Action.BACKWARD):
         prepared = _plain_backward(event, module)
         if prepared is not None and not _has_alternative(event.call, module):

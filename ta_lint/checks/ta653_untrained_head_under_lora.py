@@ -23,8 +23,6 @@ _TRAINED = regex(r".*(finetuned|fine-tuned|sst|nli|sentiment|toxic|emotion|class
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for adaptation in module.adapters.put:
         task = next((task for one in adaptation.models if (task := _new_head(module, one))), None)
         if task is None or not _leaves_out_head(module, adaptation, task):

@@ -40,8 +40,6 @@ class _Choice:
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     choices = [(call, _of_callback(module, call)) for call in _callbacks(module)]
     choices += [(call, _of_settings(module, call)) for call in module.trainers.settings]
     for call, choice in choices:

@@ -18,8 +18,6 @@ _MASKED = regex(r"\w*(ForMaskedLM|ForPreTraining|ForSeq2SeqLM|WithLMHead|ForCond
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.tree.all(cst.Call):
         name = module.qualified(call.func) or ""
         if not name.startswith("transformers.") or not name.endswith(".DataCollatorForLanguageModeling"):

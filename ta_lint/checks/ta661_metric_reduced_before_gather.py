@@ -20,8 +20,6 @@ _CUTS = ("remainder", "samples_seen", "even_batches", "end_of_dataloader", "drop
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.tree.all(cst.Call):
         name = called_name(call)
         if (

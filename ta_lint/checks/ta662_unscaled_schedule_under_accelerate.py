@@ -19,8 +19,6 @@ _ONCE = ("split_batches", "step_scheduler_with_optimizer")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     reported: set[Node] = set()
     for prepared in module.preparing.all:
         if prepared.preparer is not Preparer.ACCELERATE or _steps_once(module):

@@ -15,8 +15,6 @@ AROUND = (("Accelerator", "accelerate", "Fabric", "lightning", "lightning_fabric
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for prepared in module.preparing.all:
         found = _dropped(prepared, module) or _taken_otherwise(prepared, module)
         if found is not None:

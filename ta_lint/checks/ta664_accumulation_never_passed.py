@@ -19,8 +19,6 @@ _OF_A_NUMBER = ("step", "grad", "iter", "every", "batch", "num")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     reported: set[Node] = set()
     for call in module.tree.all(cst.Call):
         made = _maker(call, module) if called_name(call) == "accumulate" else None

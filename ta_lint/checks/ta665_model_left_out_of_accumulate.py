@@ -19,8 +19,6 @@ _Object = frozenset[tuple[Node, Path]]
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for block in module.tree.all(cst.With):
         calls = [call for item in block.items if (call := _accumulating(item.item, module)) is not None]
         named = _named(block, module) if calls else None

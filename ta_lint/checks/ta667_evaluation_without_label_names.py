@@ -15,8 +15,6 @@ _OTHERWISE = ("prediction_step", "evaluate", "evaluation_loop", "prediction_loop
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for trainer in module.trainers.made:
         if not _evaluates(module, trainer):
             continue

@@ -26,8 +26,6 @@ _Function = cst.FunctionDef | cst.Lambda
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for trainer in module.trainers.made:
         if not _removes(module, trainer):
             continue

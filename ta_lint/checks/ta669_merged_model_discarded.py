@@ -15,8 +15,6 @@ _SAVES = frozenset({"save_pretrained", "push_to_hub"})
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.tree.all(cst.Call):
         if called_name(call) != "merge_and_unload" or not isinstance(call.func, cst.Attribute):
             continue

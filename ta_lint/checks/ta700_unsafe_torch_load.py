@@ -14,8 +14,6 @@ KEYWORDS = (("load", "weights_only"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for read in module.unpickling.calls:
         if module.unpickling.foreign(read) is None:  # files from outside are TA701
             yield Suspicion(read.call, read.why, fix=_restricted(read, module))

@@ -8,8 +8,6 @@ KEYWORDS = (("load", "weights_only"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for read in module.unpickling.calls:
         foreign = module.unpickling.foreign(read)
         if foreign is not None:

@@ -24,8 +24,6 @@ _LOADED_BY_CONFIG = "from_config"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     yield from _from_github(module)
     yield from _unpickled(module)
     for call in module.tree.all(cst.Call):

@@ -25,8 +25,6 @@ _TEMPORARY = frozenset("os.path.getsize os.remove os.unlink os.stat shutil.rmtre
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.calls_to("torch.save"):
         saved = argument(call, "obj", 0)
         target = argument(call, "f", 1)

@@ -35,8 +35,6 @@ _USES = regex(r"eval|test|infer|predict|demo|sample|generate|export|convert|best
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     saved = module.checkpoints.saved
     yield from _left_out_of_objects(module)
     yield from _model_alone(module)

@@ -26,8 +26,6 @@ _COMPARES = regex(r"missing|unexpected|mismatch|not_loaded|unmatched", re.IGNORE
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for statement in module.tree.all(cst.Expr):
         call = statement.value
         if not isinstance(call, cst.Call) or module.is_shown(statement):

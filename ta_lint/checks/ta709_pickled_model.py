@@ -37,8 +37,6 @@ _OPENS = frozenset({"open", "join", "Path", "expanduser", "abspath", "fspath", "
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call, reader in module.calls_matching(READS_PICKLE):
         source = call.args[0].value if call.args else None
         if source is None or _is_own(call, source, module):

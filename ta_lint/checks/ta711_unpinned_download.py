@@ -16,8 +16,6 @@ KEYWORDS = (
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for call in module.tree.all(cst.Call):
         taken = module.hub.taken_by(call) if not spreads(call) else None
         if taken is None or _trusts_code(call, module):

@@ -30,7 +30,7 @@ _RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None or _splits(module.tree.root, module):
+    if module.loops.framework is not None or _splits(module.tree.root, module):
         return
     yield from _left_unprepared(module)
     if module.loaders.replaced:

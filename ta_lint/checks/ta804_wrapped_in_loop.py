@@ -25,8 +25,6 @@ _ASKS = regex(r"isinstance|hasattr|\bNone\b|wrapped")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     for wrapping in module.wrappers.all:
         region = _repeats(wrapping, module)
         if region is None:

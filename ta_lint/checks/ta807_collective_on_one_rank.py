@@ -26,8 +26,6 @@ _HARMLESS = regex(r"builtins\.\w+|(logging|os|sys|time|math|random|warnings|json
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     found = [
         (call, name, guards)
         for call in module.tree.all(cst.Call)

@@ -29,8 +29,6 @@ _OF_EVALUATION = regex(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:
-        return
     script = module.script if _has_a_constant(module) else ()
     optimizes = any(_OPTIMIZES in words(file.tree) for file in script)
     if optimizes and any(file.scripts.entry is not None for file in script):

@@ -30,7 +30,7 @@ _MATHEMATICS = regex(r"(torch|math|numpy|cmath|jax|scipy)(\.|$)")
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
-    if entry is None or module.is_test or _TRACKERS.search(module.source.text):
+    if entry is None or _TRACKERS.search(module.source.text):
         return
     if not module.script or any(map(_logs, module.script)):
         return

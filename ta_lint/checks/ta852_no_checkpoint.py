@@ -26,7 +26,7 @@ _MEASURES = regex(r"bench|profil|speed|perf|throughput|memory|debug|smoke|lr_?fi
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
-    if entry is None or module.is_test or _MEASURES.search(module.source.path):
+    if entry is None or _MEASURES.search(module.source.path):
         return
     if module.script and not any(_keeps(call) for file in module.script for call in file.tree.all(cst.Call)):
         steps = tuple((step.call, "it is trained here") for step in module.loops.steps)

@@ -12,7 +12,7 @@ KEYWORDS = ("*backward", "step", "forward", ("DataLoader", "*Dataset*"))
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.entry
-    if entry is None or module.scripts.is_one_of_several or module.is_test:
+    if entry is None or module.scripts.is_one_of_several:
         return
     model = next(
         (klass for klass in module.classes.modules() if module.classes.methods(klass).get("forward")), None

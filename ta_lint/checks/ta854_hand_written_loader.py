@@ -25,7 +25,7 @@ _BATCH = regex(r"batch|bs\b|_bs|bsz", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or _REINFORCES.search(module.source.text):
+    if _REINFORCES.search(module.source.text):
         return
     for training in module.training_loops:
         found = next(_slices(module, training), None)

@@ -22,7 +22,7 @@ _CAUGHT = regex(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
-    if entry is None or module.is_test or _HANDLERS.search(module.source.text):
+    if entry is None or _HANDLERS.search(module.source.text):
         return
     if "cuda" not in words(module.tree) or not module.script:
         return

@@ -28,7 +28,7 @@ _COLLECTIONS = regex(r"((torchvision|torchaudio|torchtext)\.)?datasets\.\w+|tens
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or _uses_a_known_collection(module):
+    if _uses_a_known_collection(module):
         return
     datasets = [
         klass

@@ -26,11 +26,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     f"`{name}` of sizes is uninitialised memory: use `torch.zeros` or `torch.empty`",
                     fix=_empty(call, module),
                 )
-        elif name.endswith("FloatTensor") or module.is_test:
-            continue  # the name shows the type; tests check their values
+        elif name.endswith("FloatTensor"):
+            continue  # the name shows the type
         elif isinstance(given[0], cst.List) and _holds_integers_alone(given[0]):
             message = f"`{name}` makes a float tensor of integers: use `torch.tensor` with a `dtype`"
-            yield Suspicion(call, message, fix=_of_values(call, module))
+            fix = _of_values(call, module)
+            yield Suspicion(call, message, fix=fix, in_tests=False)  # a test checks its values
 
 
 def _is_integer(value: cst.BaseExpression, module: FileFacts) -> bool:

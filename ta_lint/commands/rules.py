@@ -19,7 +19,7 @@ Each line has id, name, severity, whether the rule is on by default, and what it
 `ta-lint rule TA600` explains a rule.
 """
 
-_FIELDS = "id name severity observers default precision fix tags since also summary url".split()
+_FIELDS = "id name severity observers default precision fix tags since tests also summary url".split()
 
 
 def add_arguments(parser: Parser) -> None:

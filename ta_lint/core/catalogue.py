@@ -36,17 +36,21 @@ _KEYS: dict[str, tuple[str, ...] | type] = {
     "fix": ("safe", "unsafe", "none"),
     "tags": str,
     "since": str,
+    "tests": bool,
     "also": str,
     "security-severity": float,
     "cwe": str,
 }
 _LISTS = ("observers", "tags", "also", "cwe")
-_OPTIONAL = ("also", "security-severity", "cwe")
+_OPTIONAL = ("tests", "also", "security-severity", "cwe")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as its page describes it. `also` lists the ids of the same pitfall in other tools."""
+    """A rule as its page describes it. `also` lists the ids of the same pitfall in other tools.
+
+    `tests` says whether the linter looks for it in test files without being asked to (`terms.InTests`).
+    """
 
     id: str
     name: str
@@ -57,6 +61,7 @@ class Rule:
     fix: str
     tags: tuple[str, ...]
     since: str
+    tests: bool
     also: tuple[str, ...]
     security_severity: float | None
     cwe: tuple[str, ...]
@@ -119,9 +124,20 @@ def _rule(name: str) -> Rule:
 
 @cache
 def default_rules() -> frozenset[str]:
-    """The ids of the rules that are enabled by default, found without parsing the pages."""
+    """The ids of the rules that are enabled by default."""
+    return _stating(b"default = true")
+
+
+@cache
+def outside_tests() -> frozenset[str]:
+    """The ids of the rules that are about other code than tests."""
+    return _stating(b"tests = false")
+
+
+def _stating(line: bytes) -> frozenset[str]:
+    """The ids of the rules whose metadata has a line, found without parsing the pages."""
     metadata = ((name, page.partition(b"```toml")[2].partition(b"```")[0]) for name, page in pages().items())
-    return frozenset(name[:5] for name, toml in metadata if b"\ndefault = true" in toml)
+    return frozenset(name[:5] for name, toml in metadata if b"\n" + line in toml)
 
 
 def parse_page(filename: str, page: str) -> Rule:
@@ -148,6 +164,7 @@ def parse_page(filename: str, page: str) -> Rule:
         fix=fields["fix"],
         tags=tuple(fields["tags"]),
         since=fields["since"],
+        tests=fields.get("tests", True),
         also=tuple(fields.get("also", ())),
         security_severity=fields.get("security-severity"),
         cwe=tuple(fields.get("cwe", ())),

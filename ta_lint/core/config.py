@@ -20,7 +20,7 @@ from ta_lint.core.settings import (
     present,
     settings_of,
 )
-from ta_lint.core.terms import Applicability, Severity
+from ta_lint.core.terms import Applicability, InTests, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,6 +89,8 @@ class Config(NamedTuple):
     fail_level: Severity
     show_notes: bool
     """Whether the text report shows notes; they are always shown if they fail a run."""
+    tests: InTests
+    """What is done in test files about the rules that are about other code."""
     baseline: "Path | None"
     chosen_fixable: frozenset[str] | None
     """The rules whose fixes are applied, None for all; see `fixable`."""
@@ -281,6 +283,7 @@ def _resolve(
         target_named=named is not None,
         fail_level=fail_level,
         show_notes=show_notes or fail_level is Severity.NOTE,
+        tests=raw.tests,
         old_frameworks=frozenset(),
         baseline=baseline,
         chosen_fixable=fixable,

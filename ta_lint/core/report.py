@@ -114,16 +114,22 @@ def concise(
     )
 
 
-def summary(findings: "Iterable[Finding]") -> str:
-    """One line: how many findings of each severity in how many files, and how many do not count."""
+def summary(findings: "Iterable[Finding]", skipped: str = "") -> str:
+    """One line: how many findings of each severity in how many files, how many do not count, and what was `skipped`."""
     findings = list(findings)
     shown = [finding for finding in findings if finding.counts]
-    aside = Counter(_aside(finding) for finding in findings if not finding.counts)
-    tail = f" ({', '.join(f'{count} {why}' for why, count in sorted(aside.items()))})" if aside else ""
+    counts = Counter(_aside(finding) for finding in findings if not finding.counts)
+    aside = [*(f"{count} {why}" for why, count in sorted(counts.items())), *filter(None, [skipped])]
+    tail = f" ({', '.join(aside)})" if aside else ""
     if not shown:
         return f"All checks passed{tail}.\n"
     files = len({finding.site.path for finding in shown})
     return f"Found {_severities(shown)} in {_number(files, 'file')}{tail}.\n"
+
+
+def skipped_in_tests(rules: int, files: int) -> str:
+    """How many rules were not looked for in how many test files, for `summary`; empty for none."""
+    return f"{_number(rules, 'rule')} skipped in {_number(files, 'test file')}" if files else ""
 
 
 def _aside(finding: "Finding") -> str:

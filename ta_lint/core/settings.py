@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ta_lint.core.errors import Unreadable, UsageError, hint, oneline
 from ta_lint.core.reading import read
-from ta_lint.core.terms import Severity
+from ta_lint.core.terms import InTests, Severity
 
 PYPROJECT = "pyproject.toml"
 OWN = (".ta-lint.toml", "ta-lint.toml")
@@ -72,6 +72,8 @@ class RawConfig(NamedTuple):
     """The lowest severity that makes the exit status 1. Default: warning."""
     show_notes: bool = False
     """Whether the text report shows notes. Default: it only counts them."""
+    tests: InTests = InTests.SKIP
+    """What rules with the mark 'not in tests' give in test files: nothing (skip), notes (note), or the same as elsewhere (lint)."""
     baseline: str | None = None
     """The file of accepted findings, which do not count. It must be inside the project."""
     fixable: tuple[str, ...] | None = None
@@ -183,8 +185,9 @@ def decode(settings: object, place: Place) -> RawConfig:
             raise UsageError(f"{place} has no key {unknown[1]!r}{_meant(unknown[1], known)}") from error
         if reason.startswith("Invalid enum value"):
             wrong = re.search(r"'(.+)'", reason)
-            near = hint(wrong[1], Severity) if wrong is not None else ""
-            reason += near or f", it is one of {', '.join(Severity)}"
+            words = InTests if key == "tests" else Severity
+            near = hint(wrong[1], words) if wrong is not None else ""
+            reason += near or f", it is one of {', '.join(words)}"
         reason = f"{reason[0].lower()}{reason[1:]}".replace(" | null", "").replace("`object", "`table")
         raise UsageError(f"{place.key(f'{key}: {reason}') if key else f'{place}: {reason}'}") from error
 

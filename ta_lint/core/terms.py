@@ -1,4 +1,4 @@
-"""The enums of a finding, in the words of SARIF and the rule pages: severity, verdict of a run, safety of a fix."""
+"""The enums of findings and settings, in the words of SARIF and the rule pages: severity, verdict of a run, safety of a fix, tests."""
 
 from enum import StrEnum
 
@@ -28,3 +28,14 @@ class Applicability(StrEnum):
 
     SAFE = "safe"
     UNSAFE = "unsafe"
+
+
+class InTests(StrEnum):
+    """What is done in test files about the rules that are about other code (`tests = false` on their pages)."""
+
+    SKIP = "skip"
+    """They are not looked for."""
+    NOTE = "note"
+    """What they find is a note."""
+    LINT = "lint"
+    """They are looked for as in any other file."""

@@ -80,7 +80,8 @@ class Suspicion:
     """A check's result: the node to report, and the problem.
 
     `related` are further nodes with an explanation each; `fix` is the correction, if it is certain. `is_note` says that this one is
-    of severity note, whatever the rule's is; it also is if nothing runs one of the nodes that it `needs`.
+    of severity note, whatever the rule's is; it also is if nothing runs one of the nodes that it `needs`. `in_tests` says whether this
+    one matters in a test file, as the page says of all findings of a rule.
     """
 
     node: Node
@@ -89,6 +90,7 @@ class Suspicion:
     fix: ProposedFix | None = None
     is_note: bool = False
     needs: tuple[Node, ...] = ()
+    in_tests: bool = True
 
 
 class FileFacts:

@@ -22,7 +22,7 @@ def lint(arguments: argparse.Namespace, settings: Settings, chosen: Chosen) -> O
     if not may_hold_findings(chosen.files):
         if opened.cache_info().currsize and (cache := opened()) is not None:
             cache.close()  # the project is large
-        return Outcome([], chosen.given)
+        return Outcome([], chosen.given, looked=False)
     from ta_lint.commands.check.progress import with_progress
     from ta_lint.runner import lint_files
 

@@ -23,6 +23,8 @@ class Outcome(NamedTuple):
     """What was fixed in each file that fixes changed: the rule of each fix, and none for a comment."""
     unwritten: bool = False
     """Whether a file could not be written."""
+    looked: bool = True
+    """Whether any rule was looked for: not if no file is about PyTorch."""
 
 
 def in_order(results: "Iterable[Result]") -> "list[Finding]":

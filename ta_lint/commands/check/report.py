@@ -41,7 +41,7 @@ def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, out
         if arguments.format in ("text", "concise"):
             aside = hidden_notes(arguments, settings, findings)
             counts = (
-                report.summary(findings)
+                report.summary(findings, skipped(chosen.files) if outcome.looked else "")
                 if chosen.files or outcome.given is not None
                 else "Nothing was checked.\n"
             )
@@ -58,6 +58,12 @@ def fixes_of(files: list[File]) -> "Fixes":
     """A function that says whether `--fix` would fix a finding under the settings of its file."""
     makes = {file.name: file.config.makes for file in files}
     return lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
+
+
+def skipped(files: list[File]) -> str:
+    """What the summary says of the rules that were not looked for in tests; empty if there are none."""
+    of_tests = [rules for file in files if (rules := file.skipped)]
+    return report.skipped_in_tests(len(frozenset().union(*of_tests)), len(of_tests))
 
 
 def hidden_notes(arguments: argparse.Namespace, settings: Settings, findings: "list[Finding]") -> str:

@@ -17,6 +17,7 @@ def as_toml(config: Config) -> str:
         "force-exclude": config.force_exclude,
         "fail-level": config.fail_level.value,
         "show-notes": config.show_notes,
+        "tests": config.tests.value,
         "fixable": [rule for rule in with_fix if rule in config.fixable],
         "unfixable": [rule for rule in with_fix if rule not in config.fixable],
         "unsafe-fixes": config.unsafe_fixes,

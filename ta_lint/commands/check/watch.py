@@ -93,7 +93,7 @@ def _show(arguments: argparse.Namespace, files: WatchedFiles, cache: "Cache | No
             warn_of_cache(cache)
         baseline.warn_of_stale(compared, settings.config)
         now = time.strftime("%H:%M:%S")
-        counts = summary(compared.findings).strip()
+        counts = summary(compared.findings, report.skipped(files.files)).strip()
         aside = report.hidden_notes(arguments, settings, compared.findings)
         print(
             f"{remedies(compared.findings, fixes)}{aside}[{now}] {counts} Watching for file changes.",
