@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ta_lint.events.graph import Average, Backward, Reach
 from ta_lint.events.loop import Loop
 
 
@@ -10,5 +11,10 @@ class Run:
     """What both observers see of a run."""
 
     loop: Loop = field(default_factory=Loop)
+    backwards: list[Backward] = field(default_factory=list)
+    reaches: list[Reach] = field(default_factory=list)
+    averages: list[Average] = field(default_factory=list)
+    over: bool = True
+    """Whether it has ended: what it has not done by now it never does."""
     broke_off: bool = False
     """Whether it ended by an exception: what it has not done by now it might have done."""

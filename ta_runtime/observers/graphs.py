@@ -119,6 +119,8 @@ class GraphObserver(Observer):
     def report(self, run: "Run") -> None:
         run.backwards = list(self._passes.values())
         run.reaches = list(self._reaches.values())
+        for reach in run.reaches:
+            reach.starved = run.steps_without_gradient(reach.parameters)
 
     # -- losses without a graph -------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    cuts_of,
     is_data,
     joined,
     options,
@@ -249,7 +250,8 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
 
 def part_of(value: Value, name: str) -> Unknown:
     """An attribute or item of a value that is not known; that of data is data too."""
-    return Unknown(value.why if isinstance(value, Unknown) else name, DATA if is_data(value) else None)
+    why = value.why if isinstance(value, Unknown) else name
+    return Unknown(why, DATA if is_data(value) else None, cuts=cuts_of(value))
 
 
 def _element(value: Sequence, key: Value) -> Value:
@@ -347,10 +349,11 @@ def binary(
     if not (is_data(left) and is_data(right)):
         return Unknown("it is computed")
     if DATA in kinds:
-        return Unknown("it is computed", DATA)
+        return Unknown("it is computed", DATA, cuts=cuts_of(left, right))
     return Unknown(
         "it is computed",
         "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
+        cuts=cuts_of(left, right),
     )
 
 

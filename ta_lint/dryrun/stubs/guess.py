@@ -9,10 +9,10 @@ from ta_lint.dryrun.machine.library import DICT, list_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.data import LOADER
-from ta_lint.dryrun.stubs.torch.modules import distant
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Tensor
+from ta_lint.dryrun.stubs.torch.modules import CRITERION, distant
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Facts, Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCALER, SCHEDULER
-from ta_lint.dryrun.values import DATA, NONE, Object, Table, Unknown, Value
+from ta_lint.dryrun.values import DATA, NONE, TRUE, Object, Table, Unknown, Value
 
 
 def guess(machine: Machine, name: str, annotation: str) -> Value | None:
@@ -28,8 +28,12 @@ def guess(machine: Machine, name: str, annotation: str) -> Value | None:
         return Object(SCALER, None, {})
     if kind == "loader":
         return Object(LOADER, None, {"dataset": Unknown("a dataset out of sight")})
-    if kind == "tensor":
+    if kind == "criterion":
+        return Object(CRITERION, None, {"training": TRUE})
+    if kind == "batch" or (kind == "tensor" and annotation and _of_name(name) == "batch"):
         return Tensor()
+    if kind == "tensor":
+        return Tensor(Facts(open=(f"the argument {name}",), requires=None, leaf=False))
     if kind in ("int", "float", "bool", "str", DATA):
         return Unknown(f"the argument {name}", kind)
     return None

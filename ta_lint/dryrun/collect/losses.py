@@ -1,0 +1,74 @@
+"""Where the losses of the backward passes lead, and where the graphs end of those that train nothing."""
+
+from collections.abc import Collection, Sequence
+
+from ta_lint.core.protocol import Action
+from ta_lint.dryrun.collect.places import code, position
+from ta_lint.dryrun.stubs.torch.gradients import held_by
+from ta_lint.dryrun.stubs.torch.tensors import DETACHED, IN_STEPS, UNRECORDED, ZERO, Cut, Forced
+from ta_lint.dryrun.values import Object, Place
+from ta_lint.events.event import Event
+from ta_lint.events.graph import Backward, End, Lost
+
+_HOW = {
+    DETACHED: Lost.DETACHED,
+    IN_STEPS: Lost.STEPPED,
+    ZERO: Lost.STEPPED,
+    UNRECORDED: Lost.UNRECORDED,
+}
+
+
+def backwards_of(events: list[Event]) -> list[Backward]:
+    """The backward passes, line by line. Of a loss that may lead anywhere nothing is said."""
+    trained = _trained(events)
+    wanted = {event.subject for event in events if event.action == "gradient"}
+    found: dict[Place, Backward] = {}
+    for event in events:
+        if event.action == Action.BACKWARD:
+            forced = [
+                one
+                for one in event.detail["forced"]
+                if one.tensor not in wanted and id(one.tensor) not in trained
+            ]
+            backward = found.setdefault(event.place, Backward(position(event.place)))
+            _take(backward, event, forced, trained)
+    return list(found.values())
+
+
+def _trained(events: list[Event]) -> set[int]:
+    """The parameters, by id, that an optimizer of the program holds."""
+    optimizers = {event.subject for event in events if event.action == "optimizer"}
+    return {id(one) for each in optimizers if isinstance(each, Object) for one in held_by(each).parameters}
+
+
+def _take(backward: Backward, event: Event, forced: Sequence[Forced], trained: Collection[int]) -> None:
+    """One more backward pass of a line; some parts of its loss were told to require a gradient."""
+    detail = event.detail
+    for part in forced:
+        backward.forced += 1
+        _add(backward, End(Lost.FORCED, position(part.place), code(part.place)))
+    leaves = {part.tensor for part in forced if part.place != part.tensor.made}
+    reached = detail["roots"] - detail["flat"] - leaves
+    if reached:
+        backward.through += 1
+        backward.parameters = max(backward.parameters, len(reached))
+    elif detail["cuts"] and not detail["open"] and not detail["perhaps"] - detail["flat"]:
+        cut = _first(detail["cuts"], trained)
+        end = End(_HOW[cut.how], position(cut.place), code(cut.place))
+        if end.how is Lost.UNRECORDED and event.in_library:
+            return  # no line of the program begins the pass
+        backward.cut += end.how is Lost.DETACHED
+        backward.stepped += end.how is Lost.STEPPED
+        backward.unrecorded += end.how is Lost.UNRECORDED
+        _add(backward, end)
+
+
+def _add(backward: Backward, end: End) -> None:
+    if end not in backward.ends:
+        backward.ends.append(end)
+
+
+def _first(cuts: Sequence[Cut], trained: Collection[int]) -> Cut:
+    """The cut that is to blame: the first from parameters that are trained, else the first from any, else the first."""
+    ranks = [2 if any(id(one) in trained for one in cut.roots) else bool(cut.roots) for cut in cuts]
+    return cuts[ranks.index(max(ranks))]
