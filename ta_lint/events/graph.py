@@ -72,7 +72,7 @@ class Backward:
 
 
 @dataclass(slots=True)
-class Reach:
+class GradientReach:
     """Whether gradients come to a model that is called in training at one line, while an optimizer steps its parameters.
 
     `parameters` are their ids. Counts of thorough steps in which at least one of them had a gradient, `reached`, or

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from ta_lint.events.graph import Average, Backward, Reach
+from ta_lint.events.graph import Average, Backward, GradientReach
 from ta_lint.events.loop import Loop
 
 
@@ -12,7 +12,7 @@ class Run:
 
     loop: Loop = field(default_factory=Loop)
     backwards: list[Backward] = field(default_factory=list)
-    reaches: list[Reach] = field(default_factory=list)
+    reaches: list[GradientReach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
     over: bool = True
     """Whether it has ended: what it has not done by now it never does."""

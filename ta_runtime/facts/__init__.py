@@ -4,7 +4,7 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
-from ta_lint.events.graph import Average, Backward, Reach
+from ta_lint.events.graph import Average, Backward, GradientReach
 from ta_lint.events.loop import (
     Condition,
     Loop,
@@ -112,6 +112,7 @@ __all__ = [
     "Flight",
     "Forward",
     "FrozenPart",
+    "GradientReach",
     "Gradients",
     "Indices",
     "Inference",
@@ -150,7 +151,6 @@ __all__ = [
     "Pretrained",
     "Product",
     "Prompts",
-    "Reach",
     "Read",
     "Refutation",
     "Replica",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_lint.events.graph import Backward, Reach
+from ta_lint.events.graph import Backward, GradientReach
 from ta_lint.events.place import Place
 from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation, Suspicion
@@ -28,7 +28,7 @@ def trained(backward: Backward) -> Iterator[Refutation]:
         yield Refutation(backward.place, because, {"parameters reached": backward.parameters})
 
 
-def starved(run: Run, reach: Reach, message: str) -> Iterator[Suspicion]:
+def starved(run: Run, reach: GradientReach, message: str) -> Iterator[Suspicion]:
     """The finding about a model that got no gradient in so many steps of its optimizer."""
     if not reach.reached and reach.starved >= (LEAST if run.over else EARLY_STEPS):
         evidence = {

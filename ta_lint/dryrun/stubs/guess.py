@@ -8,7 +8,7 @@ from ta_lint.core.data import read
 from ta_lint.dryrun.machine.library import DICT, list_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch import gradients
-from ta_lint.dryrun.stubs.torch.data import LOADER
+from ta_lint.dryrun.stubs.torch.data import BATCH, LOADER
 from ta_lint.dryrun.stubs.torch.modules import CRITERION, distant
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Facts, Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCALER, SCHEDULER
@@ -28,6 +28,8 @@ def guess(machine: Machine, name: str, annotation: str) -> Value | None:
         return Object(SCALER, None, {})
     if kind == "loader":
         return Object(LOADER, None, {"dataset": Unknown("a dataset out of sight")})
+    if kind == "batches":
+        return list_of((), Object(BATCH, None, {"of": None}))
     if kind == "criterion":
         return Object(CRITERION, None, {"training": TRUE})
     if kind == "batch" or (kind == "tensor" and annotation and _of_name(name) == "batch"):
