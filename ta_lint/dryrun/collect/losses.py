@@ -47,11 +47,13 @@ def _take(backward: Backward, event: Event, forced: Sequence[Forced], trained: C
     for part in forced:
         backward.forced += 1
         _add(backward, End(Lost.FORCED, position(part.place), code(part.place)))
-    leaves = {part.tensor for part in forced if part.place != part.tensor.made}
+    leaves = {part.tensor for part in forced}
     reached = detail["roots"] - detail["flat"] - leaves
     if reached:
         backward.through += 1
         backward.parameters = max(backward.parameters, len(reached))
+    elif any(part.tensor in detail["roots"] and part.place == part.tensor.made for part in forced):
+        pass  # a new leaf of old numbers: that it is forced says all
     elif detail["cuts"] and not detail["open"] and not detail["perhaps"] - detail["flat"]:
         cut = _first(detail["cuts"], trained)
         end = End(_HOW[cut.how], position(cut.place), code(cut.place))
