@@ -4,7 +4,7 @@ Values never change, but for what an `Object` holds, and that is written through
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,6 +56,15 @@ torch, no module and no optimizer is in it, and what is taken from it is data to
 MOST_CUTS = 8
 
 
+def latest(cuts: Iterable[Any]) -> tuple[Any, ...]:
+    """Each of these cuts once; of too many, those with the most others before them."""
+    every = tuple(dict.fromkeys(cuts))
+    if len(every) <= MOST_CUTS:
+        return every
+    kept = set(sorted(every, key=lambda one: -one.after)[:MOST_CUTS])
+    return tuple(one for one in every if one in kept)
+
+
 def cuts_of(*values: Value) -> tuple[Any, ...]:
     """Where the graphs of the tensors ended that these numbers, or those in lists, were computed from."""
     found: list[Any] = []
@@ -64,7 +73,7 @@ def cuts_of(*values: Value) -> tuple[Any, ...]:
             found += value.cuts
         elif isinstance(value, Sequence):
             found += cuts_of(*value.every)
-    return tuple(dict.fromkeys(found))[:MOST_CUTS]
+    return latest(found)
 
 
 def is_data(value: Value) -> bool:

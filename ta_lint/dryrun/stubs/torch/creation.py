@@ -12,7 +12,6 @@ from ta_lint.dryrun.stubs.torch.shapes import sizes
 from ta_lint.dryrun.stubs.torch.tensors import (
     DETACHED,
     FACTS,
-    MOST_CUTS,
     TENSOR,
     Cut,
     Facts,
@@ -26,7 +25,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     tensors_in,
     why_unknown,
 )
-from ta_lint.dryrun.values import Known, Object, Sequence, Unknown, Value, cuts_of
+from ta_lint.dryrun.values import Known, Object, Sequence, Unknown, Value, cuts_of, latest
 
 
 def _wants(made: Call) -> bool | None:
@@ -159,9 +158,11 @@ def of_data(made: Call) -> Value:
 def _copied_from(made: Call, given: Value | None) -> tuple[Cut, ...]:
     """Where the graphs of the tensors end whose numbers are copied."""
     values = [] if given is None else [given]
-    tensors = [*tensors_in(values), *(Tensor(Facts(open=why)) for why in map(why_unknown, values) if why)]
+    tensors = list(tensors_in(values))
+    if made.name != "from_numpy":  # an array has no graph
+        tensors += [Tensor(Facts(open=why)) for why in map(why_unknown, values) if why]
     every = [one for tensor in tensors for one in ended(tensor, DETACHED, made.place)]
-    return tuple(dict.fromkeys((*every, *cuts_of(*values))))[:MOST_CUTS]
+    return latest((*every, *cuts_of(*values)))
 
 
 def variable(made: Call) -> Value:

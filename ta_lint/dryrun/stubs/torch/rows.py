@@ -10,7 +10,6 @@ from ta_lint.dryrun.stubs.torch.dtypes import Dtype, steady
 from ta_lint.dryrun.stubs.torch.shapes import Rule
 from ta_lint.dryrun.stubs.torch.tensors import (
     IN_STEPS,
-    MOST_CUTS,
     TENSOR,
     Forced,
     Tensor,
@@ -105,7 +104,7 @@ def _parts(made: Call) -> tuple[Forced, ...]:
     every = list(tensors_in(made.values()))
     if len(every) > 1 and made.name.strip("_").lstrip("r") in ("mul", "truediv", "div"):
         return ()
-    return tuple(dict.fromkeys(part for one in every for part in one.facts.forced))[:MOST_CUTS]
+    return tuple(dict.fromkeys(part for one in every for part in one.facts.forced))
 
 
 PARTS = new_class("torch.return_types")

@@ -18,6 +18,7 @@ from ta_lint.dryrun.values import (
     Unknown,
     Value,
     cuts_of,
+    latest,
 )
 
 TENSOR = new_class(
@@ -32,16 +33,22 @@ Shape = tuple[Any, ...]
 """Sizes: a number, a name, or None if it is not known."""
 
 
+MOST_BEFORE = 64
+"""Cuts before another one that are counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Where a graph was lost: by `detach`, by an operation in steps such as `argmax`, or because autograd does not record.
 
-    `roots` are the leaves that it led to, certainly or perhaps; empty if nobody knows them.
+    `roots` are the leaves that it led to, certainly or perhaps; empty if nobody knows them. `after` counts the cuts before it, on the way
+    on which there are the most.
     """
 
     how: str
     place: Place
     roots: "frozenset[Tensor]"
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
         every - roots,
         _few(one.open, other.open),
         every - one.reached - other.reached if one.flat or other.flat else NOTHING,
-        tuple(dict.fromkeys((*one.cuts, *other.cuts)))[:MOST_CUTS],
+        latest((*one.cuts, *other.cuts)),
         _few(one.forced, other.forced),
         one.requires if one.requires == other.requires else None,
         one.leaf and other.leaf,
@@ -218,12 +225,12 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     if any(one.flat for one in every):
         flat = (roots | perhaps).difference(*map(reached_from, found))
     why = _few(*(one.open for one in every), *map(why_unknown, values))
-    cuts = _few(*(one.cuts for one in every), cuts_of(*values))
+    cuts = latest([*(cut for one in every for cut in one.cuts), *cuts_of(*values)])
     again = _few(*(one.again for one in every))
     recording = machine.mode("recording")
     if recording is not True:
         if roots or (recording is False and (perhaps or why)):
-            cuts = (*cuts, Cut(UNRECORDED, place, roots | perhaps))[:MOST_CUTS]
+            cuts = _and(cuts, UNRECORDED, place, roots | perhaps)
         roots, perhaps = NOTHING, NOTHING if recording is False else roots | perhaps
         flat = NOTHING if recording is False else flat
         why, again = ((), ()) if recording is False else (why, again)
@@ -272,7 +279,13 @@ def ended(tensor: Tensor, how: str, place: Place) -> tuple[Cut, ...]:
     lost = roots_of(tensor) | perhaps_of(tensor)
     if not lost and not tensor.facts.open:
         return tensor.facts.cuts
-    return (*tensor.facts.cuts, Cut(how, place, lost))[:MOST_CUTS]
+    return _and(tensor.facts.cuts, how, place, lost)
+
+
+def _and(cuts: tuple[Cut, ...], how: str, place: Place, roots: "frozenset[Tensor]") -> tuple[Cut, ...]:
+    """These cuts and another one after them."""
+    after = max((one.after + 1 for one in cuts), default=0)
+    return latest((*cuts, Cut(how, place, roots, min(after, MOST_BEFORE))))
 
 
 def forced(tensor: Tensor, place: Place) -> tuple[Forced, ...]:
@@ -281,7 +294,7 @@ def forced(tensor: Tensor, place: Place) -> tuple[Forced, ...]:
     computed_from = facts.roots or facts.perhaps or any(cut.roots for cut in facts.cuts)
     if tensor.cls is PARAMETER or not computed_from:
         return facts.forced
-    return (*facts.forced, Forced(tensor, place))[:MOST_CUTS]
+    return (*facts.forced, Forced(tensor, place))
 
 
 def flattened(facts: Facts, place: Place) -> Facts:
@@ -289,7 +302,7 @@ def flattened(facts: Facts, place: Place) -> Facts:
     leaves = facts.roots | facts.perhaps
     if not leaves:
         return facts
-    return replace(facts, flat=leaves, cuts=(*facts.cuts, Cut(ZERO, place, leaves))[:MOST_CUTS])
+    return replace(facts, flat=leaves, cuts=_and(facts.cuts, ZERO, place, leaves))
 
 
 def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
