@@ -104,6 +104,9 @@ OPEN = {
     "the gradient of a leaf is asked for": (
         "z = model(x).detach().requires_grad_()\nloss = (2 * z).sum()\nloss.backward()\nprint(z.grad)\nloss = model(x).mean()"
     ),
+    "code out of sight gets the leaf": (
+        "import cache\nz = model(x).detach().requires_grad_()\ncache.keep(z)\nloss = (2 * z).sum()\nloss.backward()\nloss = model(x).mean()"
+    ),
     "a leaf that is optimized": (
         "z = model(x).detach().requires_grad_()\noptimizer = torch.optim.SGD([z], lr=0.1)\nloss = (2 * z).sum()"
     ),
@@ -113,6 +116,12 @@ OPEN = {
 @pytest.mark.parametrize("what", OPEN)
 def test_of_a_loss_that_may_lead_to_parameters_nothing_is_said(what: str, tmp_path: Path) -> None:
     assert not [end for backward in dry(tmp_path, START + OPEN[what] + END) for end in backward.ends]
+
+
+def test_a_forced_loss_that_is_logged_is_forced(tmp_path: Path) -> None:
+    code = "import tracker\nloss = model(x).mean().detach()\nloss.requires_grad_()\ntracker.log(loss)"
+    [backward] = dry(tmp_path, START + code + END)
+    assert [end.how for end in backward.ends] == [Lost.FORCED, Lost.DETACHED]
 
 
 def test_the_cut_that_is_named_is_one_from_what_is_trained(tmp_path: Path) -> None:

@@ -20,16 +20,21 @@ _HOW = {
 
 
 def backwards_of(events: list[Event]) -> list[Backward]:
-    """The backward passes, line by line. Of a loss that may lead anywhere nothing is said."""
+    """The backward passes, line by line. Of a loss that may lead anywhere nothing is said, and a part whose gradient somebody wants is not
+    forced; the loss itself is often logged.
+    """
     trained = _trained(events)
-    wanted = {event.subject for event in events if event.action == "gradient"}
+    wanted = [event for event in events if event.action == "gradient"]
+    read = {event.subject for event in wanted if not event.detail["handed"]}
+    handed = {event.subject for event in wanted if event.detail["handed"]}
     found: dict[Place, Backward] = {}
     for event in events:
         if event.action == Action.BACKWARD:
+            used = read | (handed - {event.subject})
             forced = [
-                one
-                for one in event.detail["forced"]
-                if one.tensor not in wanted and one.tensor not in trained
+                part
+                for part in event.detail["forced"]
+                if part.tensor not in used and part.tensor not in trained
             ]
             backward = found.setdefault(event.place, Backward(position(event.place)))
             _take(backward, event, forced, trained)

@@ -59,11 +59,17 @@ def _grad(made: Call) -> Value:
     return gradient
 
 
-def _wanted(made: Call, *leaves: Value) -> None:
-    """The program asks for the gradients of these, which are no parameters."""
+@method(TENSOR, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    _wanted(made, made.args[0], handed=True)
+    return NONE
+
+
+def _wanted(made: Call, *leaves: Value, handed: bool = False) -> None:
+    """The program asks for the gradients of these, or code out of sight gets them and may; it matters for those that were told to have one."""
     for leaf in tensors_in(leaves):
-        if leaf.cls is not PARAMETER and leaf.takes_gradient:
-            made.emit("gradient", leaf)
+        if leaf.facts.forced:
+            made.emit("gradient", leaf, handed=handed)
 
 
 GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
