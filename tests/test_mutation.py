@@ -238,8 +238,12 @@ def train(model, batches, optimizer):
 
 
 class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+
     def forward(self, x):
-        return x
+        return self.fc(x)
 
 
 net = Net()

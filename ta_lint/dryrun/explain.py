@@ -218,8 +218,9 @@ def _does(event: Event) -> str:
         return f"{_class(subject)} of {_parameters(len(group.parameters), all_known=group.complete)}"
     if event.action == "backward":
         all_known = not (detail["open"] or detail["perhaps"])
-        reached = _parameters(len(detail["roots"]), all_known=all_known)
-        cuts = sorted({cut.how for cut in detail["cuts"]}) if not detail["roots"] else []
+        leaves = detail["roots"] - detail["flat"]
+        reached = _parameters(len(leaves), all_known=all_known)
+        cuts = sorted({cut.how for cut in detail["cuts"]}) if not leaves else []
         return f"gradients reach {reached}{''.join(f'; the graph was lost: {how}' for how in cuts)}"
     if event.action == "step":
         return f"step of {_class(subject)}"

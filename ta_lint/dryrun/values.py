@@ -4,7 +4,7 @@ Values never change, but for what an `Object` holds, and that is written through
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -27,13 +27,17 @@ Consumer = Callable[[Value], Flow]
 class Unknown(Value):
     """A value of which nothing is known but perhaps its type. Two unknown values are equal only if they are one."""
 
-    __slots__ = ("of", "type", "why")
+    __slots__ = ("cuts", "of", "type", "why")
 
-    def __init__(self, why: str = "", type: str | None = None, of: "Value | None" = None) -> None:
+    def __init__(
+        self, why: str = "", type: str | None = None, of: "Value | None" = None, cuts: tuple[Any, ...] = ()
+    ) -> None:
         self.why = why
         self.type = type
         self.of = of
         """The object whose method it may be."""
+        self.cuts = cuts
+        """Of numbers: where the graphs of the tensors ended that they were computed from."""
 
     def __repr__(self) -> str:
         return f"Unknown({self.why!r})"
@@ -49,6 +53,29 @@ ONCE: Final = "it holds in one pass"
 DATA: Final = "data"
 """The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of
 torch, no module and no optimizer is in it, and what is taken from it is data too."""
+
+
+MOST_CUTS = 8
+
+
+def latest(cuts: Iterable[Any]) -> tuple[Any, ...]:
+    """Each of these cuts once; of too many, those with the most others before them."""
+    every = tuple(dict.fromkeys(cuts))
+    if len(every) <= MOST_CUTS:
+        return every
+    kept = set(sorted(every, key=lambda one: -one.after)[:MOST_CUTS])
+    return tuple(one for one in every if one in kept)
+
+
+def cuts_of(*values: Value) -> tuple[Any, ...]:
+    """Where the graphs of the tensors ended that these numbers, or those in lists, were computed from."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, Unknown):
+            found += value.cuts
+        elif isinstance(value, Sequence):
+            found += cuts_of(*value.every)
+    return latest(found)
 
 
 def is_data(value: Value) -> bool:
@@ -431,7 +458,11 @@ def _unknown(one: Unknown, other: Value) -> Value:
     if other == NONE:
         return one
     kind = type(other.value).__name__ if isinstance(other, Known) else getattr(other, "type", None)
-    return one if one.type in (None, kind) else Unknown(one.why, None if kind is None else DATA)
+    cuts = cuts_of(one, other)
+    if one.type in (None, kind) and cuts == one.cuts:
+        return one
+    type_ = one.type if one.type in (None, kind) else None if kind is None else DATA
+    return Unknown(one.why, type_, one.of if one.type in (None, kind) else None, cuts)
 
 
 def joined(values: "tuple[Value, ...] | list[Value]") -> Value:

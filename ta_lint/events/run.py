@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ta_lint.events.graph import Average, Backward, GradientReach
 from ta_lint.events.loop import Loop
 from ta_lint.events.mode import Switch
 
@@ -13,5 +14,10 @@ class Run:
     loop: Loop = field(default_factory=Loop)
     switches: list[Switch] = field(default_factory=list)
     """The lines that put models into evaluation mode."""
+    backwards: list[Backward] = field(default_factory=list)
+    reaches: list[GradientReach] = field(default_factory=list)
+    averages: list[Average] = field(default_factory=list)
+    over: bool = True
+    """Whether it has ended: what it has not done by now it never does."""
     broke_off: bool = False
     """Whether it ended by an exception: what it has not done by now it might have done."""

@@ -15,7 +15,6 @@ from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.frozen import FrozenPart
-from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language
@@ -61,8 +60,6 @@ class Run(events.Run):
     """What the other ranks told, where it was gathered."""
     data_parallel: bool = False
     """Whether a model was one that ranks share to see more data: then each should see its own."""
-    over: bool = True
-    """Whether the run has ended: what it has not done by now it never does."""
     infers: bool = False
     """Whether no optimizer was built so far."""
     modes: ModeHistory = field(default_factory=ModeHistory)
@@ -77,9 +74,6 @@ class Run(events.Run):
     loadings: list[Loading] = field(default_factory=list)
     loaded_keys: list[LoadedKeys] = field(default_factory=list)
     checkpoints: CheckpointHistory = field(default_factory=CheckpointHistory)
-    backwards: list[Backward] = field(default_factory=list)
-    reaches: list[Reach] = field(default_factory=list)
-    averages: list[Average] = field(default_factory=list)
     slow_averages: list[SlowAverage] = field(default_factory=list)
     balances: list[Balance] = field(default_factory=list)
     batch_means: list[BatchMean] = field(default_factory=list)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.facts import Backward, Reach
+from ta_runtime.facts import Backward, GradientReach
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.walks import walk
 from ta_runtime.probes import construction
@@ -65,7 +65,7 @@ class GraphObserver(Observer):
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._passes: dict[Place, Backward] = {}
-        self._reaches: dict[Place, Reach] = {}
+        self._reaches: dict[Place, GradientReach] = {}
         self._trails: dict[tuple[Place, bool], _Trail] = {}  # of losses and of buffers
         self._mark_key, self._step_key = (
             object(),
@@ -119,6 +119,8 @@ class GraphObserver(Observer):
     def report(self, run: "Run") -> None:
         run.backwards = list(self._passes.values())
         run.reaches = list(self._reaches.values())
+        for reach in run.reaches:
+            reach.starved = run.steps_without_gradient(reach.parameters)
 
     # -- losses without a graph -------------------------------------------------------------------------------
 
@@ -178,7 +180,9 @@ class GraphObserver(Observer):
                 continue
             calls = [forward for forward in forwards if forward.model.module is module]
             place = calls[-1].place
-            reach = self._reaches.setdefault(place, Reach(place, backward, frozenset(map(id, learning))))
+            reach = self._reaches.setdefault(
+                place, GradientReach(place, backward, frozenset(map(id, learning)))
+            )
             if any(parameter.grad is not None for parameter in learning):
                 reach.reached += 1
             elif self._opaque or not self._met.isdisjoint(map(id, learning)):

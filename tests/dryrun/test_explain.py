@@ -156,3 +156,12 @@ def test_a_file_that_trains_nothing_says_so(tmp_path: Path, capsys: pytest.Captu
     assert (
         capsys.readouterr().out == f"{path}: nothing here trains: no call of a model, no loss, no optimizer\n"
     )
+
+
+def test_a_loss_through_rounding_reaches_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n\nloss = torch.nn.Linear(4, 4)(torch.ones(4)).round().mean()\nloss.backward()\n"
+    )
+    [line] = [line for line in told(script) if "backward" in line]
+    assert line.endswith("gradients reach 0 parameters; the graph was lost: a gradient of zero")

@@ -1,7 +1,12 @@
 """Where something happens, as both observers name it."""
 
+import ast
+
 from ta_lint.dryrun.values import Place
 from ta_lint.events import place
+
+LONGEST = 40
+"""Characters of an expression that are quoted."""
 
 
 def position(where: Place) -> place.Place:
@@ -14,3 +19,9 @@ def position(where: Place) -> place.Place:
         getattr(node, "col_offset", None),
         getattr(node, "end_col_offset", None),
     )
+
+
+def code(where: Place) -> str:
+    """The expression that stands at a place, on one line."""
+    text = " ".join(ast.unparse(where.node).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,6 +1,7 @@
 """All facts of a dry run."""
 
 from ta_lint.dryrun.collect.histories import histories_of
+from ta_lint.dryrun.collect.losses import backwards_of
 from ta_lint.dryrun.collect.optimizers import optimizers_of
 from ta_lint.dryrun.collect.switches import switches_of
 from ta_lint.events.event import Event
@@ -11,4 +12,4 @@ from ta_lint.events.run import Run
 def run_of(events: list[Event]) -> Run:
     """The facts that these events make."""
     loop = Loop(histories=histories_of(events), optimizers=optimizers_of(events))
-    return Run(loop, switches=switches_of(events))
+    return Run(loop, switches=switches_of(events), backwards=backwards_of(events))

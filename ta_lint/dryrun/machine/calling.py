@@ -30,6 +30,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    cuts_of,
     is_data,
     join,
     joined,
@@ -90,7 +91,9 @@ def call(
     given = [*args, *kwargs.values()]
     if isinstance(function, Unknown) and is_data(function):  # it may run a function, and hand on what it gets
         hand_over(machine, [one for one in given if isinstance(one, Function)], function.why, node)
-        return Unknown(function.why, DATA if all(map(_is_plain, given)) else None)
+        return Unknown(
+            function.why, DATA if all(map(_is_plain, given)) else None, cuts=cuts_of(function, *given)
+        )
     if isinstance(function, Unknown) and function.of is not None:
         given = [function.of, *given]
     name = (

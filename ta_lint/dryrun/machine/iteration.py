@@ -79,6 +79,14 @@ def _are_few(items: tuple[Value, ...]) -> bool:
     )
 
 
+def _several(machine: Machine, one: Value, count: int, node: ast.AST) -> list[Value]:
+    """So many of the elements that this one stands for: copies, unless it matters which is which."""
+    copied = one.cls.find("__copied__") if isinstance(one, Object) and one.alike() is not None else None
+    if copied is None:
+        return [Unknown("one of several")] * count
+    return [call(machine, copied, [one], {}, node) for _ in range(count)]
+
+
 def _is_itself(value: Value) -> bool:
     """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter."""
     if isinstance(value, Sequence):
@@ -141,12 +149,10 @@ def unpacked(machine: Machine, value: Value, count: int, star: int | None, node:
     if star is None:
         if rest is None and len(items) != count:
             return [Unknown("it does not fit")] * count
-        one = (
-            Unknown("one of several")
-            if rest is not None and _is_itself(rest) and count - len(items) > 1
-            else rest
-        )
-        return [*items[:count], *[one or NONE] * (count - len(items))]
+        left = count - len(items)
+        if rest is not None and _is_itself(rest) and left > 1:
+            return [*items[:count], *_several(machine, rest, left, node)]
+        return [*items[:count], *[rest or NONE] * left]
     behind = count - star - 1
     if rest is not None:
         any_one = joined([*items, rest])

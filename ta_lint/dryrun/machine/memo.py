@@ -114,7 +114,7 @@ class Arguments:
         self.numbers[id(value)] = len(self.objects)
         self.objects.append(value)
         if cls is Unknown:
-            return Unknown, value.why, value.type, self.part(value.of)
+            return Unknown, value.why, value.type, self.part(value.of), value.cuts
         if cls is Sequence:
             return value.cls, *map(self.part, value.items), REST_OF, self.part(value.rest)
         if cls is Table:
@@ -382,7 +382,8 @@ class _Again:
         if len(self._done) > 2 * MOST_PARTS:
             raise Unfit
         if isinstance(value, Unknown):
-            made: Any = Unknown(value.why, value.type, None if value.of is None else self.of(value.of))
+            of = None if value.of is None else self.of(value.of)
+            made: Any = Unknown(value.why, value.type, of, value.cuts)
         elif isinstance(value, Bound):
             made = Bound(self.of(value.receiver), self.of(value.function))
         elif isinstance(value, Choice):

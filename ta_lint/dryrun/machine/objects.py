@@ -34,6 +34,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    cuts_of,
     is_data,
     joined,
     options,
@@ -250,7 +251,8 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
 
 def part_of(value: Value, name: str) -> Unknown:
     """An attribute or item of a value that is not known; that of data is data too."""
-    return Unknown(value.why if isinstance(value, Unknown) else name, DATA if is_data(value) else None)
+    why = value.why if isinstance(value, Unknown) else name
+    return Unknown(why, DATA if is_data(value) else None, cuts=cuts_of(value))
 
 
 def _element(value: Sequence, key: Value) -> Value:
@@ -360,10 +362,11 @@ def binary(
     if not (is_data(left) and is_data(right)):
         return Unknown(COMPUTED)
     if DATA in kinds:
-        return Unknown(COMPUTED, DATA)
+        return Unknown(COMPUTED, DATA, cuts=cuts_of(left, right))
     return Unknown(
         COMPUTED,
         "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
+        cuts=cuts_of(left, right),
     )
 
 

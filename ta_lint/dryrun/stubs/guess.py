@@ -8,11 +8,11 @@ from ta_lint.core.data import read
 from ta_lint.dryrun.machine.library import DICT, list_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch import gradients
-from ta_lint.dryrun.stubs.torch.data import LOADER
-from ta_lint.dryrun.stubs.torch.modules import distant
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Tensor
+from ta_lint.dryrun.stubs.torch.data import BATCH, LOADER
+from ta_lint.dryrun.stubs.torch.modules import CRITERION, distant
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Facts, Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCALER, SCHEDULER
-from ta_lint.dryrun.values import DATA, NONE, Object, Table, Unknown, Value
+from ta_lint.dryrun.values import DATA, NONE, TRUE, Object, Table, Unknown, Value
 
 
 def guess(machine: Machine, name: str, annotation: str, asked: frozenset[str] = frozenset()) -> Value | None:
@@ -28,8 +28,14 @@ def guess(machine: Machine, name: str, annotation: str, asked: frozenset[str] = 
         return Object(SCALER, None, {})
     if kind == "loader":
         return Object(LOADER, None, {"dataset": Unknown("a dataset out of sight")})
-    if kind == "tensor":
+    if kind == "batches":
+        return list_of((), Object(BATCH, None, {"of": None}))
+    if kind == "criterion":
+        return Object(CRITERION, None, {"training": TRUE})
+    if kind == "batch" or (kind == "tensor" and annotation and _of_name(name) == "batch"):
         return Tensor()
+    if kind == "tensor":
+        return Tensor(Facts(open=(f"the argument {name}",), requires=None, leaf=False))
     if kind in ("int", "float", "bool", "str", DATA):
         return Unknown(f"the argument {name}", kind)
     return None
@@ -37,10 +43,10 @@ def guess(machine: Machine, name: str, annotation: str, asked: frozenset[str] = 
 
 def given(machine: Machine, name: str, asked: frozenset[str]) -> Value | None:
     """What code out of sight gives, None unless the methods that are asked of it say what it is, or the name that it is an optimizer."""
-    kind = _of_methods(asked) or _of_name(name)
-    if kind == "model" and _of_methods(asked) == kind:
+    says = _of_methods(asked)
+    if says == "model":
         return distant(machine, None)
-    return _some_optimizer(machine) if kind == "optimizer" else None
+    return _some_optimizer(machine) if (says or _of_name(name)) == "optimizer" else None
 
 
 def _some_optimizer(machine: Machine) -> Value:

@@ -22,6 +22,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    cuts_of,
     is_data,
 )
 
@@ -56,13 +57,14 @@ def done(made: Call, result: Value) -> Value:
 
 def numbers(made: Call) -> Value:
     """Numbers and text."""
-    return done(made, Unknown(f"what {made.function} gives", DATA))
+    return done(made, Unknown(f"what {made.function} gives", DATA, cuts=cuts_of(*made.values())))
 
 
 def handed_on(made: Call) -> Value:
     """Numbers and text, unless it gets something else, which it may hand on."""
     plain = all(map(_holds_data, made.values())) and not made.loose
-    return done(made, Unknown(f"what {made.function} gives", DATA if plain else None))
+    kind = DATA if plain else None
+    return done(made, Unknown(f"what {made.function} gives", kind, cuts=cuts_of(*made.values())))
 
 
 def _holds_data(value: Value) -> bool:
@@ -128,7 +130,7 @@ def _result(name: str, kind: str) -> None:
                 return Known(compute(*given))
             except (ArithmeticError, TypeError, ValueError):
                 pass
-        return done(made, Unknown(f"what {name} gives", kind))
+        return done(made, Unknown(f"what {name} gives", kind, cuts=cuts_of(*made.values())))
 
     stub(name)(run)
 

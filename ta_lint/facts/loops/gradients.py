@@ -104,22 +104,18 @@ class Cut:
 class Gradient:
     """What is known about the gradient of a value.
 
-    Without a gradient and without a `cut`, the value never had one: it is data, or computed by the call `unrecorded` of a model,
-    under `no_grad`. `by_name` says that a parameter is taken for data because it is called `target` or the like. `into` are the
-    calls of networks, and of code out of sight, that a gradient flows into.
+    Without a gradient and without a `cut`, the value never had one: it is data, or computed under `no_grad`. `into` are the calls
+    of networks, and of code out of sight, that a gradient flows into.
     """
 
     flow: Flow
     cut: Cut | None = None
-    unrecorded: cst.Call | None = None
-    by_name: bool = False
     into: tuple[cst.Call, ...] = ()
 
 
 _NONE = Gradient(Flow.NO)
 _MAYBE = Gradient(Flow.MAYBE)
 _YES = Gradient(Flow.YES)
-_DATA = Gradient(Flow.NO, by_name=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,8 +375,7 @@ class _Walk:
     def _judge(self, origin: Origin) -> Gradient:
         """The gradient of what an origin makes, or of the part of it that is meant."""
         if any(map(self._facts.is_off, _calls(origin.frame))):
-            runs = next(filter(self._facts.runs_model, _calls(origin.frame)), None)
-            return self._unrecorded(runs if runs is not None else origin.node, origin.frame)
+            return _NONE
         found = self._made(origin.node, origin.frame)
         if not origin.path:
             return found
@@ -432,9 +427,7 @@ class _Walk:
         if param.star == "*":
             given = self._flow.of(param, (None,), frame)
             return _with(_NONE, [_MAYBE if o.node is param else self._of_origin(o) for o in given.origins])
-        if _SETTINGS.fullmatch(name):
-            return _NONE
-        return _DATA if _BATCH.fullmatch(name) else _MAYBE
+        return _NONE if _SETTINGS.fullmatch(name) or _BATCH.fullmatch(name) else _MAYBE
 
     def _written(self, variable: Node, bound: Gradient, frame: Frame | None) -> Iterator[Gradient]:
         """The gradients of what is written into the value of a variable."""
@@ -541,7 +534,7 @@ class _Walk:
 
     def _call(self, call: cst.Call, frame: Frame | None) -> Gradient:
         if self._facts.is_off(call) or (frame is None and self._facts.never_records(call)):
-            return self._unrecorded(call, frame)
+            return _NONE
         called = self._names.qualified(call.func)
         if called is not None:
             return self._function(call, called, frame)
@@ -550,15 +543,6 @@ class _Walk:
             if found is not None:
                 return found
         return self._callable(call, frame)
-
-    def _unrecorded(self, node: Node, frame: Frame | None) -> Gradient:
-        """The gradient of what is computed under `no_grad`, with the call of a model in it."""
-        if not isinstance(node, cst.Call):
-            return _NONE
-        if self._facts.runs_model(node):
-            return Gradient(Flow.NO, unrecorded=node)
-        receiver = [node.func.value] if isinstance(node.func, cst.Attribute) else []
-        return Gradient(Flow.NO, unrecorded=self._together([*receiver, *_operands(node)], frame).unrecorded)
 
     def _function(self, call: cst.Call, called: str, frame: Frame | None) -> Gradient:
         arguments = _operands(call)
@@ -719,8 +703,7 @@ def _with(first: Gradient, others: list[Gradient]) -> Gradient:
     if found.flow is not Flow.NO:
         return Gradient(found.flow, into=_into(every))
     cut = next((gradient.cut for gradient in every if gradient.cut is not None), None)
-    unrecorded = next((gradient.unrecorded for gradient in every if gradient.unrecorded is not None), None)
-    return Gradient(Flow.NO, cut, unrecorded, any(gradient.by_name for gradient in every))
+    return Gradient(Flow.NO, cut)
 
 
 def _either(alternatives: list[Gradient]) -> Gradient:

@@ -38,6 +38,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    cuts_of,
     join,
     joined,
     options,
@@ -79,11 +80,13 @@ def _constructor(cls: Class, compute: Any) -> None:
                 return Known(compute(given[0].value))
             except (TypeError, ValueError, OverflowError):
                 return Unknown("it cannot be converted", compute.__name__)
+        read = list(given)
         for one in options(given[0]):
             convert = one.cls.find("__float__") if isinstance(one, Object) else None
             if convert is not None:
-                call(made.machine, convert, [one], {}, made.node)
-        return Unknown(getattr(given[0], "why", "it is converted"), compute.__name__)
+                read.append(call(made.machine, convert, [one], {}, made.node))
+        why = getattr(given[0], "why", "it is converted")
+        return Unknown(why, compute.__name__, cuts=cuts_of(*read))
 
     method(cls, "__new__")(new)
 

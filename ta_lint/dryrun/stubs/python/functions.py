@@ -1,6 +1,7 @@
 """Python's own functions, but for those that iterate."""
 
 import ast
+from typing import Any
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
@@ -232,9 +233,15 @@ def _exit(made: Call) -> Value:
     made.machine.throw(Unknown("the program ends"))
 
 
+def _attributes(value: Object) -> dict[Any, Any]:
+    """The attributes of an object, which change with it; of a tensor or an optimizer a copy, as more is known of it than those."""
+    own = {name: one for name, one in value.fields.items() if isinstance(name, str)}
+    return value.fields if len(own) == len(value.fields) else own
+
+
 @stub("builtins.vars", "builtins.globals", "builtins.locals")
 def _vars(made: Call) -> Value:
     value = made.argument(0, "obj")
     if isinstance(value, Object) and not isinstance(value, Sequence | Table):
-        return Table(DICT, made.place, value.fields)
+        return Table(DICT, made.place, _attributes(value))
     return table_of({REST: Unknown("a name")})

@@ -10,18 +10,22 @@ from ta_lint.dryrun.stubs.torch.operations import moved
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, METHOD, operand, register
 from ta_lint.dryrun.stubs.torch.shapes import sizes
 from ta_lint.dryrun.stubs.torch.tensors import (
-    NOTHING,
+    DETACHED,
+    FACTS,
     TENSOR,
     Cut,
     Facts,
     Shape,
     Tensor,
     computed,
+    cut,
+    ended,
+    forced,
     in_outline,
-    roots_of,
     tensors_in,
+    why_unknown,
 )
-from ta_lint.dryrun.values import Known, Object, Sequence, Value
+from ta_lint.dryrun.values import Known, Object, Sequence, Unknown, Value, cuts_of, latest
 
 
 def _wants(made: Call) -> bool | None:
@@ -40,7 +44,14 @@ def _new(made: Call, shape: Shape | None, dtype: str | None, cuts: tuple[Cut, ..
     if in_outline(made.machine):
         return Tensor(Facts(requires=_wants(made), cuts=cuts), made.place)
     facts = Facts(requires=_wants(made), shape=shape, dtype=_dtype(made, dtype), cuts=cuts)
-    return Tensor(facts, made.place)
+    return _leaf(made, Tensor(facts, made.place))
+
+
+def _leaf(made: Call, new: Tensor) -> Tensor:
+    """A new tensor, with what is known if it takes a gradient."""
+    if new.facts.requires is True:
+        new.fields[FACTS] = replace(new.facts, forced=forced(new, made.place))
+    return new
 
 
 def _sized(made: Call, start: int = 0) -> Shape | None:
@@ -134,10 +145,7 @@ def of_its_kind(made: Call) -> Value:
 def of_data(made: Call) -> Value:
     """`tensor`: a copy of numbers, which has no graph."""
     given = made.args[1] if made.name == "new_tensor" and len(made.args) > 1 else made.given(0, "data")
-    roots = (
-        frozenset().union(*(roots_of(one) for one in tensors_in([] if given is None else [given]))) or NOTHING
-    )
-    cuts = (Cut("detached", made.place, roots),) if roots else ()
+    cuts = _copied_from(made, given)
     dtype = _of_number(made, given)
     if made.name == "new_tensor":
         dtype = None
@@ -145,6 +153,24 @@ def of_data(made: Call) -> Value:
     if isinstance(given, Object) and given.cls is PART:
         return Tensor(replace(result.facts, source=given), made.place)
     return result
+
+
+def _copied_from(made: Call, given: Value | None) -> tuple[Cut, ...]:
+    """Where the graphs of the tensors end whose numbers are copied."""
+    values = [] if given is None else [given]
+    tensors = list(tensors_in(values))
+    if made.name != "from_numpy":  # an array has no graph
+        tensors += [Tensor(Facts(open=why)) for why in map(why_unknown, values) if why]
+    every = [one for tensor in tensors for one in ended(tensor, DETACHED, made.place)]
+    return latest((*every, *cuts_of(*values)))
+
+
+def variable(made: Call) -> Value:
+    """`Variable`: the same numbers without a graph, as a leaf that takes a gradient if that is asked for."""
+    given = operand(made)
+    if given is None:
+        return Unknown(getattr(made.args[0], "why", "a tensor") if made.args else "a tensor")
+    return _leaf(made, cut(given, DETACHED, made.place, requires=_wants(made)))
 
 
 def as_it_is(made: Call) -> Value:
@@ -199,6 +225,7 @@ register("scalar_tensor", lambda made: _new(made, (), dtypes.default(made.machin
 register("tensor", of_data, FUNCTION)
 register("new_tensor", of_data, METHOD)
 register("as_tensor asarray", as_it_is, FUNCTION)
+register("Variable", variable, ("torch.autograd.",))
 register("frombuffer from_file from_dlpack", lambda made: _new(made, None, None), FUNCTION)
 register("from_numpy", of_data, FUNCTION)
 register(
@@ -223,7 +250,7 @@ for _name, _of in dtypes.TYPES.items():
         """`torch.FloatTensor(2, 3)` and `torch.FloatTensor([1, 2])`."""
         given = made.args[0] if made.args else None
         shape = _shape_of_data(given) if isinstance(given, Sequence) else _sized(made)
-        return Tensor(Facts(shape=shape, dtype=dtype), made.place)
+        return Tensor(Facts(shape=shape, dtype=dtype, cuts=_copied_from(made, given)), made.place)
 
     stub(f"torch.{_name}", f"torch.cuda.{_name}")(_typed)
 
@@ -233,4 +260,5 @@ def _of_class(made: Call) -> Value:
     """`torch.Tensor(2, 3)`, and `torch.Tensor([1, 2])`."""
     given = made.args[1] if len(made.args) > 1 else None
     shape = _shape_of_data(given) if isinstance(given, Sequence | Tensor) else _sized(made, 1)
-    return Tensor(Facts(shape=shape, dtype=dtypes.default(made.machine)), made.place)
+    facts = Facts(shape=shape, dtype=dtypes.default(made.machine), cuts=_copied_from(made, given))
+    return Tensor(facts, made.place)

@@ -16,7 +16,6 @@ from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.in_place import in_place
 from ta_lint.dryrun.stubs.torch.layers import SYNCHRONISED
-from ta_lint.dryrun.stubs.torch.operations import moved
 from ta_lint.dryrun.stubs.torch.rows import FOLLOWS, FUNCTION, Row, define, register
 from ta_lint.dryrun.stubs.torch.shapes import unknown
 from ta_lint.dryrun.stubs.torch.tensors import TENSOR, Tensor, computed, tensors_in
@@ -91,10 +90,6 @@ def _never(made: Call) -> Value:
 def _assert(made: Call) -> Value:
     return NONE
 
-
-# -- autograd ------------------------------------------------------------------------------------------
-
-register("Variable", moved, ("torch.autograd.",))
 
 # -- lists of tensors ----------------------------------------------------------------------------------
 

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, FUNCTIONAL, METHOD, register
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, MOST_CUTS, Cut, Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, Tensor, computed, flattened
 from ta_lint.dryrun.values import NONE, Value
 
 OVERWRITES = frozenset("""
     bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ set_ uniform_ zero_
 """.split())  # fmt: skip
 """Nothing is left of the numbers that were there: autograd still leads to where they came from, with gradients of zero."""
+STEPS = frozenset("ceil_ fix_ floor_ floor_divide_ heaviside_ round_ sgn_ sign_ trunc_".split())
+"""The numbers become steps, through which every gradient is zero."""
 RESHAPES = frozenset("""
     as_strided_ resize_ resize_as_ set_ sparse_resize_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
 """.split())  # fmt: skip
@@ -32,10 +34,12 @@ def in_place(made: Call) -> Value:
         if shape != own.facts.shape:
             made.machine.state.write(own.fields, FACTS, replace(own.facts, shape=shape))
         return own
-    facts = computed(made.machine, made.values(), made.place).facts
-    if name in OVERWRITES and own.facts.roots:
-        flat = Cut("a gradient of zero", made.place, own.facts.roots)
-        facts = replace(facts, cuts=(*facts.cuts, flat)[:MOST_CUTS])
+    before: Value = own
+    if name in OVERWRITES or name in STEPS:
+        before = Tensor(flattened(own.facts, made.place), own.made)
+    facts = computed(
+        made.machine, [before, *(one for one in made.values() if one is not own)], made.place
+    ).facts
     facts = replace(facts, shape=shape, dtype=own.facts.dtype, source=own.facts.source)
     made.machine.state.write(own.fields, FACTS, facts)
     return own

@@ -6,10 +6,20 @@ from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.calling import perhaps as perhaps_called
-from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, find, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.library import (
+    NUMBER,
+    UNSEEN,
+    attribute_of,
+    find,
+    method,
+    new_class,
+    stub,
+    tuple_of,
+)
 from ta_lint.dryrun.stubs.torch import gradients, shapes
 from ta_lint.dryrun.stubs.torch.operations import size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
+    DETACHED,
     FACTS,
     NOTHING,
     PARAMETER,
@@ -18,11 +28,14 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     Tensor,
     computed,
     cut,
+    ended,
+    forced,
     perhaps_of,
     roots_of,
     tensors_in,
 )
-from ta_lint.dryrun.values import LENGTH, NONE, Known, Sequence, Unknown, Value
+from ta_lint.dryrun.values import DATA as NUMBERS
+from ta_lint.dryrun.values import LENGTH, NONE, Known, Sequence, Unknown, Value, cuts_of
 
 
 @attribute_of(TENSOR, "data")
@@ -32,7 +45,7 @@ def _data(made: Call) -> Value:
         data = Tensor(replace(own.facts, requires=False), made.place, DATA)
         data.fields["of"] = own
         return data
-    return cut(own, "detached", made.place)
+    return cut(own, DETACHED, made.place)
 
 
 DATA = new_class("torch.Tensor.data", bases=(TENSOR,))
@@ -40,9 +53,23 @@ DATA = new_class("torch.Tensor.data", bases=(TENSOR,))
 
 @attribute_of(TENSOR, "grad")
 def _grad(made: Call) -> Value:
+    _wanted(made, made.args[0])
     gradient = Tensor(Facts(source=made.args[0]), made.place, GRADIENT)
     gradient.fields["of"] = made.args[0]
     return gradient
+
+
+@method(TENSOR, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    _wanted(made, made.args[0], handed=True)
+    return NONE
+
+
+def _wanted(made: Call, *leaves: Value, handed: bool = False) -> None:
+    """The program asks for the gradients of these, or code out of sight gets them and may; it matters for those that were told to have one."""
+    for leaf in tensors_in(leaves):
+        if leaf.facts.forced:
+            made.emit("gradient", leaf, handed=handed)
 
 
 GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
@@ -149,7 +176,8 @@ def _set(made: Call) -> Value:
     own, name, value = made.own(Tensor), made.constant(1, "name"), made.args[2]
     if name == "requires_grad":
         known = bool(value.value) if isinstance(value, Known) else None
-        made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=known))
+        parts = forced(own, made.place) if known else ()
+        made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=known, forced=parts))
         made.emit("freeze" if known is False else "unfreeze", own)
     elif name == "grad":
         if value == NONE:
@@ -168,9 +196,9 @@ def _set(made: Call) -> Value:
 @method(TENSOR, "requires_grad_")
 def _requires(made: Call) -> Value:
     own, wants = made.own(Tensor), made.constant(1, "requires_grad", True)
-    made.machine.state.write(
-        own.fields, FACTS, replace(own.facts, requires=None if wants is ... else bool(wants))
-    )
+    known = None if wants is ... else bool(wants)
+    parts = forced(own, made.place) if known else ()
+    made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=known, forced=parts))
     made.emit("unfreeze" if wants else "freeze", own)
     return own
 
@@ -200,7 +228,10 @@ def _back(made: Call, own: Tensor) -> None:
     facts = own.facts
     roots, perhaps = roots_of(own), perhaps_of(own)
     before = gradients.computed(made.machine, roots, complete=not (perhaps or facts.open))
-    made.emit("backward", own, roots=roots, perhaps=perhaps, open=facts.open, cuts=facts.cuts, before=before)
+    made.emit(
+        "backward", own, roots=roots, perhaps=perhaps, open=facts.open, flat=facts.flat, cuts=facts.cuts,
+        forced=facts.forced, before=before,
+    )  # fmt: skip
     for function, args, kwargs in reversed(facts.again):
         call(made.machine, function, list(args), dict(kwargs), made.node)
     for hook in made.machine.hooks:
@@ -213,6 +244,25 @@ def _hooked(made: Call) -> Value:
     if hook not in made.machine.hooks:
         made.machine.hooks.append(hook)
     return Unknown("the handle of a hook", "handle")
+
+
+@method(NUMBER, "backward")
+def _backward_of_a_number(made: Call) -> Value:
+    """A number has no graph, and no such method: the program gets no further."""
+    _back(made, Tensor(Facts(cuts=cuts_of(made.args[0])), made.place))
+    return NONE
+
+
+@method(UNSEEN, "detach", "detach_")
+def _detached_from_something(made: Call) -> Value:
+    """Of a tensor of which nobody knows where it leads to."""
+    return cut(_some_loss(made.args[0]), DETACHED, made.place)
+
+
+@method(UNSEEN, "item", "numpy", "tolist")
+def _numbers_of_something(made: Call) -> Value:
+    kind = "float" if made.name == "item" else NUMBERS
+    return Unknown("numbers of a tensor", kind, cuts=ended(_some_loss(made.args[0]), DETACHED, made.place))
 
 
 @method(UNSEEN, "backward", "manual_backward")
@@ -260,6 +310,7 @@ def _some_loss(value: Value) -> Tensor:
 def _gradients(made: Call) -> Value:
     outputs = made.argument(0, "outputs")
     count = made.argument(1, "inputs")
+    _wanted(made, count)
     facts = computed(made.machine, [outputs], made.place).facts
     if (
         made.constant(9, "create_graph", False) is True
@@ -298,6 +349,7 @@ def _put(made: Call) -> Value:
                 roots=facts.roots,
                 perhaps=facts.perhaps,
                 open=facts.open,
+                flat=facts.flat,
                 cuts=facts.cuts,
                 requires=facts.requires,
                 leaf=facts.leaf,

@@ -35,6 +35,9 @@ MODULE = new_class("torch.nn.Module", "torch.nn.modules.module.Module", "torch.j
 DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
 
+CRITERION = Class("a criterion out of sight", (MODULE,))
+"""A module without parameters, which computes a loss of what it gets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -207,7 +210,9 @@ def _output(own: Object, made: Call) -> Value:
     args = made.args if "forward" not in own.fields else made.args[1:]
     outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
     if forward is None or own.cls is DISTANT or outlined:
-        return computed(machine, [*held(own).values, *made.args[1:], *made.kwargs.values()], made.place)
+        parts = held(own)
+        further = [Unknown("a parameter out of sight")] if parts.open else []
+        return computed(machine, [*parts.values, *further, *made.args[1:], *made.kwargs.values()], made.place)
     machine.layers.append(own)
     try:
         return call(machine, forward, args, made.kwargs, made.node, loose=made.loose)

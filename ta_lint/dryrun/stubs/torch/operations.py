@@ -34,7 +34,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
     register,
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, reduced, reduced_by_name, unknown
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, cut
+from ta_lint.dryrun.stubs.torch.tensors import DETACHED, IN_STEPS, Cut, Tensor, computed, cut, ended
 from ta_lint.dryrun.values import DATA, NONE, Known, Unknown, Value, join
 
 LOGARITHMS = "log-probabilities"
@@ -214,7 +214,7 @@ def nonzero(made: Call) -> Value:
     """The indices of what is not zero, in one tensor or in one for each dimension."""
     asked = made.constant(1, "as_tuple", False)
     found = cut(
-        computed(made.machine, made.args[:1], made.place), "in steps", made.place, dtype="int64", shape=None
+        computed(made.machine, made.args[:1], made.place), IN_STEPS, made.place, dtype="int64", shape=None
     )
     result = Tensor(replace(found.facts, scale=("indices", None)), made.place)
     return result if asked is False else tuple_of((), result) if asked is True else Unknown("indices")
@@ -293,7 +293,7 @@ def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Va
     result = Tensor(replace(facts, scale=tensor.facts.scale, **kept), made.place)  # type: ignore[arg-type]
     if has_gradient(dtype) is False:
         scale = "booleans" if dtype == "bool" else "indices"
-        return cut(result, "in steps", made.place, scale=(scale, None), **kept)
+        return cut(result, IN_STEPS, made.place, scale=(scale, None), **kept)
     return result if stays is False else perhaps_itself(made, tensor, result)
 
 
@@ -342,7 +342,7 @@ for _name in (
 def detached(made: Call) -> Value:
     """The same numbers without a graph."""
     tensor = operand(made)
-    return Unknown("a detached value") if tensor is None else cut(tensor, "detached", made.place)
+    return Unknown("a detached value") if tensor is None else cut(tensor, DETACHED, made.place)
 
 
 register("detach detach_", detached)
@@ -359,7 +359,12 @@ def read(made: Call) -> Value:
     dtype = None if tensor is None else tensor.facts.dtype
     whole = made.name == "__int__" or (dtype is not None and dtype.startswith(("int", "uint")))
     kind = "bool" if dtype == "bool" else "int" if whole else "float"
-    return Unknown("numbers of a tensor", kind)
+    return Unknown("numbers of a tensor", kind, cuts=_ended_in(made, tensor))
+
+
+def _ended_in(made: Call, tensor: Tensor | None) -> tuple[Cut, ...]:
+    """Where the graph of a tensor ends whose numbers are read."""
+    return () if tensor is None else ended(tensor, DETACHED, made.place)
 
 
 register("__float__ __int__ item", read, METHOD)
@@ -370,7 +375,7 @@ def exported(made: Call) -> Value:
     tensor = operand(made)
     if tensor is not None:
         made.emit("read", tensor)
-    return Unknown("numbers of a tensor", DATA)
+    return Unknown("numbers of a tensor", DATA, cuts=_ended_in(made, tensor))
 
 
 register("__array__ numpy tolist", exported, METHOD)

@@ -9,12 +9,13 @@ from ta_lint.dryrun.machine.library import method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch.dtypes import Dtype, steady
 from ta_lint.dryrun.stubs.torch.shapes import Rule
 from ta_lint.dryrun.stubs.torch.tensors import (
-    MOST_CUTS,
+    IN_STEPS,
     TENSOR,
-    Cut,
+    Forced,
     Tensor,
     computed,
     cut,
+    flattened,
     in_outline,
     tensors_in,
 )
@@ -62,7 +63,7 @@ class Row:
     def _part(self, made: Call, sign: str) -> Tensor:
         result = self._tensor(made)
         if sign == "~":
-            return cut(result, "in steps", made.place, shape=None, dtype=None)
+            return cut(result, IN_STEPS, made.place, shape=None, dtype=None)
         return as_indices(made, result) if sign == "#" else result
 
     def _dtype(self, made: Call) -> str | None:
@@ -76,19 +77,34 @@ class Row:
             means = {"bool": "booleans", "int64": "indices"}.get(dtype or "", "")
             return cut(
                 result,
-                "in steps",
+                IN_STEPS,
                 made.place,
                 shape=shape,
                 dtype=dtype,
                 scale=(means, None) if means else None,
             )
         facts = result.facts
-        if self.graph is FLAT and facts.roots:
-            flat = Cut("a gradient of zero", made.place, facts.roots)
-            facts = replace(facts, cuts=(*facts.cuts, flat)[:MOST_CUTS])
+        if self.graph is FLAT:
+            facts = flattened(facts, made.place)
+        if made.name in SUMS and (parts := _parts(made)):
+            facts = replace(facts, forced=parts)
         if self.means:
             facts = replace(facts, scale=(self.means, made.constant(1, "dim")))
         return result if facts is result.facts else Tensor(facts, made.place)
+
+
+SUMS = frozenset("""
+    __add__ __mul__ __neg__ __radd__ __rmul__ __rsub__ __sub__ __truediv__ add div mean mul neg stack sub sum
+""".split())  # fmt: skip
+"""What makes one loss of several, or another multiple of one."""
+
+
+def _parts(made: Call) -> tuple[Forced, ...]:
+    """The parts of a sum that were told to require a gradient; a product with another tensor is no sum."""
+    every = list(tensors_in(made.values()))
+    if len(every) > 1 and made.name.strip("_").lstrip("r") in ("mul", "truediv", "div"):
+        return ()
+    return tuple(dict.fromkeys(part for one in every for part in one.facts.forced))
 
 
 PARTS = new_class("torch.return_types")
@@ -97,7 +113,7 @@ PARTS = new_class("torch.return_types")
 
 def as_indices(made: Call, tensor: Tensor) -> Tensor:
     """Indices of the elements of a tensor, in its shape."""
-    return cut(tensor, "in steps", made.place, dtype="int64", scale=("indices", None))
+    return cut(tensor, IN_STEPS, made.place, dtype="int64", scale=("indices", None))
 
 
 def parts_of(value: Value) -> list[Value]:

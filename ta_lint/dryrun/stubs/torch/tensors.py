@@ -7,6 +7,7 @@ from typing import Any
 from ta_lint.dryrun.machine.library import new_class
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import (
+    MOST_CUTS,
     Choice,
     Class,
     Hidden,
@@ -17,6 +18,8 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    cuts_of,
+    latest,
 )
 
 TENSOR = new_class(
@@ -26,19 +29,41 @@ PARAMETER = new_class("torch.nn.Parameter", "torch.nn.parameter.Parameter", base
 BUFFER = new_class("torch.nn.Buffer", "torch.nn.parameter.Buffer", bases=(TENSOR,))
 
 NOTHING: frozenset[Any] = frozenset()
-MOST_CUTS = 8
 
 Shape = tuple[Any, ...]
 """Sizes: a number, a name, or None if it is not known."""
 
 
+MOST_BEFORE = 64
+"""Cuts before another one that are counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a graph was lost: by `detach`, by an operation in steps such as `argmax`, or because autograd does not record."""
+    """Where a graph was lost: by `detach`, by an operation in steps such as `argmax`, or because autograd does not record.
+
+    `roots` are the leaves that it led to, certainly or perhaps; empty if nobody knows them. `after` counts the cuts before it, on the way
+    on which there are the most.
+    """
 
     how: str
     place: Place
     roots: "frozenset[Tensor]"
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """Where a tensor that was computed from parameters is told to require a gradient."""
+
+    tensor: "Tensor"
+    place: Place
+
+
+DETACHED = "detached"
+IN_STEPS = "in steps"
+ZERO = "a gradient of zero"
+UNRECORDED = "without recording"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +76,12 @@ class Facts(Mergeable):
     """Leaves that it leads to on some paths, or if they take a gradient."""
     open: tuple[str, ...] = ()
     """Why autograd may lead to others as well, which nobody knows; empty if it does not."""
+    flat: "frozenset[Tensor]" = NOTHING
+    """Those of `roots` and `perhaps` to which only gradients of zero go, as all ways there lead through a rounding."""
     cuts: tuple[Cut, ...] = ()
     """Where a graph to leaves was lost on the way to this tensor."""
+    forced: tuple[Forced, ...] = ()
+    """Of a loss: the parts of its sum that were told to require a gradient."""
     requires: bool | None = False
     """Of a leaf: whether it takes a gradient."""
     leaf: bool = True
@@ -64,6 +93,11 @@ class Facts(Mergeable):
     """What it was read from, such as the loader of its batch."""
     again: tuple[Any, ...] = ()
     """The calls that backward makes again, as checkpointing has kept nothing of them."""
+
+    @property
+    def reached(self) -> "frozenset[Tensor]":
+        """The leaves that a gradient other than zero goes to, or may go to."""
+        return (self.roots | self.perhaps) - self.flat
 
     def either(self, other: "Facts") -> "Facts":
         """What is known of a tensor that has these facts or others."""
@@ -114,11 +148,14 @@ FACTS = Hidden("the facts of a tensor")
 def joined_facts(one: Facts, other: Facts) -> Facts:
     """What is known of a tensor that is one of two."""
     roots = one.roots & other.roots
+    every = one.roots | other.roots | one.perhaps | other.perhaps
     return Facts(
         roots,
-        (one.roots | other.roots | one.perhaps | other.perhaps) - roots,
+        every - roots,
         _few(one.open, other.open),
-        tuple(dict.fromkeys((*one.cuts, *other.cuts)))[:MOST_CUTS],
+        every - one.reached - other.reached if one.flat or other.flat else NOTHING,
+        latest((*one.cuts, *other.cuts)),
+        _few(one.forced, other.forced),
         one.requires if one.requires == other.requires else None,
         one.leaf and other.leaf,
         one.shape if one.shape == other.shape else None,
@@ -184,22 +221,26 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     found = list(tensors_in(values))
     every = [one.facts for one in found]
     roots, perhaps = reach_of(values)
-    why = _few(*(one.open for one in every), *map(_why_unknown, values))
-    cuts = _few(*(one.cuts for one in every))
+    flat = NOTHING
+    if any(one.flat for one in every):
+        flat = (roots | perhaps).difference(*map(reached_from, found))
+    why = _few(*(one.open for one in every), *map(why_unknown, values))
+    cuts = latest([*(cut for one in every for cut in one.cuts), *cuts_of(*values)])
     again = _few(*(one.again for one in every))
     recording = machine.mode("recording")
     if recording is not True:
-        if roots:
-            cuts = (*cuts, Cut("without recording", place, roots))[:MOST_CUTS]
+        if roots or (recording is False and (perhaps or why)):
+            cuts = _and(cuts, UNRECORDED, place, roots | perhaps)
         roots, perhaps = NOTHING, NOTHING if recording is False else roots | perhaps
+        flat = NOTHING if recording is False else flat
         why, again = ((), ()) if recording is False else (why, again)
     sources = {id(one.source): one.source for one in every if one.source is not None}
     source = next(iter(sources.values())) if len(sources) == 1 else None
     requires = True if roots else None if why or perhaps else False
     leaf = not roots and not perhaps and not why
     facts: dict[str, Any] = {
-        "roots": roots, "perhaps": perhaps, "open": why, "cuts": cuts, "requires": requires, "leaf": leaf,
-        "source": source, "again": again,
+        "roots": roots, "perhaps": perhaps, "open": why, "flat": flat, "cuts": cuts, "requires": requires,
+        "leaf": leaf, "source": source, "again": again,
     }  # fmt: skip
     return Tensor(Facts(**(facts | known)), place)
 
@@ -216,28 +257,64 @@ def _few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
 
 
-def _why_unknown(value: Value) -> tuple[str, ...]:
+def why_unknown(value: Value) -> tuple[str, ...]:
     """Why a value may be a tensor of which nothing is known; empty if it is none."""
     if isinstance(value, Unknown) and value.type is None:
         return (value.why or "a value that is not known",)
     if isinstance(value, Sequence | Table):
         inner = value.every if isinstance(value, Sequence) else value.fields.values()
-        return _few(*map(_why_unknown, inner))
+        return _few(*map(why_unknown, inner))
     if isinstance(value, Choice):
-        return _few(*map(_why_unknown, value.options))
+        return _few(*map(why_unknown, value.options))
     return ()
+
+
+def reached_from(tensor: Tensor) -> "frozenset[Tensor]":
+    """The leaves that a gradient of this tensor, other than zero, goes to, or may go to: itself, if it is one."""
+    return (roots_of(tensor) | perhaps_of(tensor)) - tensor.facts.flat
+
+
+def ended(tensor: Tensor, how: str, place: Place) -> tuple[Cut, ...]:
+    """Where the graph of a tensor ends, if it ends here."""
+    lost = roots_of(tensor) | perhaps_of(tensor)
+    if not lost and not tensor.facts.open:
+        return tensor.facts.cuts
+    return _and(tensor.facts.cuts, how, place, lost)
+
+
+def _and(cuts: tuple[Cut, ...], how: str, place: Place, roots: "frozenset[Tensor]") -> tuple[Cut, ...]:
+    """These cuts and another one after them."""
+    after = max((one.after + 1 for one in cuts), default=0)
+    return latest((*cuts, Cut(how, place, roots, min(after, MOST_BEFORE))))
+
+
+def forced(tensor: Tensor, place: Place) -> tuple[Forced, ...]:
+    """The parts of a tensor that were told to require a gradient, if it is told so here. One that no parameter leads to may want it."""
+    facts = tensor.facts
+    computed_from = facts.roots or facts.perhaps or any(cut.roots for cut in facts.cuts)
+    if tensor.cls is PARAMETER or not computed_from:
+        return facts.forced
+    return (*facts.forced, Forced(tensor, place))
+
+
+def flattened(facts: Facts, place: Place) -> Facts:
+    """The facts of a tensor from which gradients go on as zeros."""
+    leaves = facts.roots | facts.perhaps
+    if not leaves:
+        return facts
+    return replace(facts, flat=leaves, cuts=_and(facts.cuts, ZERO, place, leaves))
 
 
 def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
     """A tensor with the same numbers, or numbers in steps, that has no graph."""
     facts = tensor.facts
-    roots = roots_of(tensor)
-    cuts = (*facts.cuts, Cut(how, place, roots))[:MOST_CUTS] if roots else facts.cuts
     lost = {
         "roots": NOTHING,
         "perhaps": NOTHING,
         "open": (),
-        "cuts": cuts,
+        "flat": NOTHING,
+        "forced": (),
+        "cuts": ended(tensor, how, place),
         "requires": False,
         "leaf": True,
         "again": (),

@@ -1,8 +1,10 @@
 """What a training step is made of: optimizers, schedulers, scalers, clipping, wrappers, checkpointing, saving and loading."""
 
+from dataclasses import replace
+
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call, perhaps
+from ta_lint.dryrun.machine.calling import call, hand_over, perhaps
 from ta_lint.dryrun.machine.library import (
     DICT,
     FUNCTION,
@@ -16,6 +18,7 @@ from ta_lint.dryrun.machine.library import (
     new_class,
     stub,
 )
+from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
@@ -179,7 +182,10 @@ def _scaler(made: Call) -> Value:
 def _scale(made: Call) -> Value:
     made.emit("scale", made.args[0])
     value = made.argument(1, "outputs")
-    return computed(made.machine, [value], made.place) if isinstance(value, Tensor) else value
+    if not isinstance(value, Tensor):
+        return value
+    scaled = computed(made.machine, [value], made.place).facts
+    return Tensor(replace(scaled, forced=value.facts.forced), made.place)
 
 
 @method(SCALER, "unscale_", "update", "step")
@@ -195,6 +201,16 @@ def _scaler_acts(made: Call) -> Value:
     if isinstance(optimizer, Object) and isinstance(optimizer.cls.find("step"), Function):
         return call(made.machine, optimizer.cls.find("step") or NONE, [optimizer], {}, made.node)
     _stepped(made, optimizer, scaled=True)
+    return NONE
+
+
+@method(SCALER, "__call__")
+def _goes_back(made: Call) -> Value:
+    """As timm's scaler does: backward, and then what its further arguments say, such as a step."""
+    optimizer = made.argument(2, "optimizer")
+    backward = attribute(made.machine, made.argument(1, "loss"), "backward", made.node)
+    call(made.machine, backward, [], {}, made.node)
+    hand_over(made.machine, [optimizer], made.function, made.node)
     return NONE
 
 

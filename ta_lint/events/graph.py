@@ -1,22 +1,44 @@
-"""What was seen of the autograd graphs of a run: where its backward passes went, and what keeps graphs alive."""
+"""Where the graphs of losses lead, where they end, and what keeps them alive."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from ta_runtime.probes.places import Place
+from ta_lint.events.place import Place
+
+
+class Lost(StrEnum):
+    """How the graph of a loss ends before it comes to a parameter."""
+
+    DETACHED = "detached"
+    """The numbers go on without it: `detach`, `item`, a new tensor of old numbers."""
+    STEPPED = "stepped"
+    """Its gradient is zero, or does not exist: rounding, `argmax`, a comparison."""
+    UNRECORDED = "unrecorded"
+    """Autograd does not record."""
+    FORCED = "forced"
+    """It is told to require a gradient, and is a leaf then, unless it has a graph anyway."""
+
+
+class End(NamedTuple):
+    """The expression at which the graph of a loss ends."""
+
+    how: Lost
+    place: Place
+    code: str
+    """Its source, on one line."""
 
 
 @dataclass(slots=True)
 class Backward:
-    """The backward passes that one line began, as far as they were looked at. All fields but the place are counts.
+    """The backward passes that one line began, as far as they were looked at. All other fields but `ends` are counts.
 
-    Of a loss without a graph it is counted what made it so: `forced` ones are leaves that were made to require a gradient;
+    Of a loss without a graph it is counted what made it so: `forced` ones are leaves that were made to require a gradient. In a run,
     those that are `cut` come in a step in which a model put out something with a graph; those that are `unrecorded` in
     one in which every model that could learn was called without recording.
     """
 
-    place: "Place"
+    place: Place
     forced: int = 0
     cut: int = 0
     unrecorded: int = 0
@@ -28,6 +50,9 @@ class Backward:
     """Those of which every way to a parameter leads through rounding, or another function whose gradient is zero."""
     parameters: int = 0
     """The most parameters that one loss came to."""
+    ends: list[End] = field(default_factory=list)
+    """Where the graphs of its losses end, one of each loss that trains nothing, and where parts of them are forced. Only the source
+    says it: a run sees that there is no graph."""
     followed: int = 0
     """Backward in a step that was thorough after one that was: they would have met the graph of that one."""
     earlier: int = 0
@@ -41,9 +66,13 @@ class Backward:
     unfreed: int = 0
     """The same, counted only where no graph of an earlier step had been freed."""
 
+    def lost(self, how: Lost) -> list[End]:
+        """The ends of one kind."""
+        return [end for end in self.ends if end.how is how]
+
 
 @dataclass(slots=True)
-class Reach:
+class GradientReach:
     """Whether gradients come to a model that is called in training at one line, while an optimizer steps its parameters.
 
     `parameters` are their ids. Counts of thorough steps in which at least one of them had a gradient, `reached`, or
@@ -51,12 +80,14 @@ class Reach:
     `unrecorded`.
     """
 
-    place: "Place"
-    backward: "Place"
+    place: Place
+    backward: Place
     parameters: frozenset[int]
     reached: int = 0
     cut: int = 0
     unrecorded: int = 0
+    starved: int = 0
+    """Steps of an optimizer that holds some of them; 0 if one ever had a gradient."""
 
 
 @dataclass(slots=True)
@@ -68,7 +99,7 @@ class Average:
     earlier look, and so more with each step, `graphs` is their number, and `nodes` the size of the largest.
     """
 
-    place: "Place"
+    place: Place
     looks: int = 0
     others: int = 0
     graphs: int = 0

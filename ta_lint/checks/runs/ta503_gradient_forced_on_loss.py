@@ -1,8 +1,17 @@
-"""TA503: `backward` starts from a leaf: the loss was made to require a gradient, and has no graph."""
+"""TA503: the loss is made to require a gradient, which hides that its graph does not reach the model.
+
+The source says which line makes it so, also on a loss that has a graph today. A run sees a backward pass that starts from a leaf.
+"""
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Said, Sight, Suspicion
+from ta_lint.checks.runs import losses
+from ta_lint.events.graph import Lost
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion
+
+KEYWORDS = (("requires_grad", "requires_grad_"),)
+AROUND = losses.AROUND
 
 PASSES = 2
 """Such passes of a line that are waited for while the run goes on: for a batch without a target some losses are a zero that
@@ -11,11 +20,16 @@ requires a gradient."""
 
 def check_progress(run: Run) -> Iterator[Said]:
     for backward in run.backwards:
+        for end in backward.lost(Lost.FORCED):
+            message = (
+                f"`{end.code}` hides that the loss has no graph, so nothing trains: find what cuts it off"
+            )
+            yield Suspicion(end.place, message, related=losses.start(backward))
         if backward.recorded and not backward.forced:
             numbers = {"losses with a graph": backward.recorded, "parameters reached": backward.parameters}
             because = f"{backward.recorded} losses have a graph, of {backward.parameters} parameters"
             yield Refutation(backward.place, because, numbers)
-        elif not backward.recorded and backward.forced >= (1 if run.over else PASSES):
+        elif not (backward.recorded or backward.ends) and backward.forced >= (1 if run.over else PASSES):
             message = "no parameter trains, as the loss was made a leaf by `requires_grad`: compute it with the graph"
             numbers = {"losses without a graph": backward.forced}
             yield Suspicion(backward.place, message, numbers, hides=Sight.GRADIENTS, shows_elsewhere=True)
