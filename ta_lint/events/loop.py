@@ -173,7 +173,7 @@ class Scheduled:
     is_part: bool = False
     """Whether another scheduler holds it, and steps it when its turn comes."""
     is_replaced: bool = False
-    """Whether nothing holds it any more, and another scheduler steps for its optimizer."""
+    """Whether another scheduler steps for its optimizer, and nothing holds this one any more. A dry run does not know what holds it."""
 
 
 @dataclass(slots=True)

@@ -11,4 +11,4 @@ class Run:
 
     loop: Loop = field(default_factory=Loop)
     broke_off: bool = False
-    """Whether it ended by an exception: what it has not done by now it might have done."""
+    """Whether it ended by an exception, or a part of a dry run did or took too long: what it has not done by now it might have done."""

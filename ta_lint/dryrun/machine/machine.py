@@ -128,6 +128,10 @@ class Machine:
         self.events.append(event)
         return event
 
+    def break_off(self) -> None:
+        """What runs ends here, before its end: nobody knows what it would have done."""
+        self.emit("broken off", ast.Pass())
+
     def _times(self) -> int:
         """How often what happens now is taken to happen: often where nobody calls the entry, and the oftener the later the pass."""
         later = (min(one.number, 2 if one.settled else 1) for one in self.passes)
@@ -190,6 +194,7 @@ class Machine:
         try:
             yield
         except (Raised, Exhausted, RecursionError):
+            self.break_off()
             self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
             del self.frames[depth:]
