@@ -116,6 +116,8 @@ class SchedulerCalls:
     times: int = 0
     before_first: int = 0
     """How many of the calls came before its optimizer's first step."""
+    first: Place | None = None
+    """Where its optimizer made that step, None if unknown."""
     begins: bool = True
     """Whether it and its optimizer start from nothing, and not from a checkpoint, at the first call."""
     has_argument: bool = False

@@ -1,7 +1,7 @@
-"""The learning rate schedulers that a program builds, and how often each steps."""
+"""The learning rate schedulers that a program builds, how often each steps, and whether that comes before its optimizer."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from ta_lint.core.protocol import Action
@@ -9,7 +9,7 @@ from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.values import NONE, Object, Place, Sequence, Value, options
 from ta_lint.events.event import Event
-from ta_lint.events.loop import Scheduled, Stepped
+from ta_lint.events.loop import Scheduled, SchedulerCalls, Stepped
 from ta_lint.events.place import NOWHERE
 
 MOST_OBJECTS = 200
@@ -57,6 +57,90 @@ def _built(events: list[Event]) -> list[_Built]:
             new = _Built(Scheduled(position(event.place), kind, _stepped(_optimizers_of(scheduler)[0])))
             found.setdefault(event.place, new).objects.append(scheduler)
     return list(found.values())
+
+
+def calls_of(events: list[Event]) -> list[SchedulerCalls]:
+    """The calls of each scheduler of a library, by line, if it is known whether its optimizer has stepped before.
+
+    The optimizer of a scheduler that the program is given is the only one that steps.
+    """
+    built = {event.subject: event.place for event in events if event.action == "scheduler"}
+    steps = _steps(events, Action.STEP)
+    found = []
+    for (scheduler, place), numbers in _called(events, built).items():
+        made_for = [one for one in _optimizers_of(scheduler) if isinstance(one, Object)]
+        optimizers = made_for if scheduler in built else list(steps)
+        before = _before_first(events, numbers, optimizers[0]) if len(optimizers) == 1 else None
+        if before is None:
+            continue
+        count, step = before
+        calls = [events[number] for number in numbers]
+        where = position(built[scheduler]) if scheduler in built else NOWHERE
+        kind = scheduler.cls.name.rpartition(".")[2]
+        one = SchedulerCalls(position(place), where, kind, None, counts_batches=False)
+        one.times = sum(call.times for call in calls)
+        one.has_argument = any(call.detail["has_argument"] for call in calls)
+        one.before_first, one.first = count, position(step.place)
+        one.optimizer_steps = steps[optimizers[0]]
+        is_new = scheduler in built or _is_new(calls[0], step)
+        one.begins = is_new and not _is_loaded(events[: numbers[0]], scheduler, optimizers[0])
+        found.append(one)
+    return found
+
+
+def _called(events: list[Event], built: Container[Value]) -> dict[tuple[Object, Place], list[int]]:
+    """The numbers of the events that step a scheduler at a place. One that is only named so and returns something is none of torch."""
+    found: dict[tuple[Object, Place], list[int]] = {}
+    for number, event in enumerate(events):
+        one = event.subject
+        if event.action != Action.SCHEDULE or event.in_library or not isinstance(one, Object) or _is_own(one):
+            continue
+        if one in built or not event.detail["is_used"]:
+            found.setdefault((one, event.place), []).append(number)
+    return found
+
+
+def _is_new(call: Event, step: Event) -> bool:
+    """Whether a scheduler that the program is given has not stepped before. A function that nobody here calls may go over the data
+    for the second time; a single step that it makes comes after its scheduler's at the first time, too.
+    """
+    return step.entry is None or step.passes == call.passes
+
+
+def _before_first(events: list[Event], calls: list[int], optimizer: Value) -> tuple[int, Event] | None:
+    """How many calls of a scheduler come before the first step of its optimizer, and that step; None if nobody knows."""
+    number = next((at for at, event in enumerate(events) if _is_step(event, optimizer)), None)
+    if number is None or any(_may_step(event, optimizer) for event in events[: min(number, calls[0])]):
+        return None
+    call, step = events[calls[0]], events[number]
+    if number < calls[0]:
+        return 0, step
+    if step.entry is not call.entry or not _both_happen(call, step):
+        return None
+    return sum(at < number for at in calls), step
+
+
+def _is_step(event: Event, optimizer: Value) -> bool:
+    return event.action == Action.STEP and event.subject is not None and optimizer in options(event.subject)
+
+
+def _may_step(event: Event, optimizer: Value) -> bool:
+    """Whether it may be a step of an optimizer that nobody sees."""
+    return event.action == "unseen step" or (
+        event.action == Action.UNKNOWN and optimizer in event.detail.get("before", ())
+    )
+
+
+def _both_happen(call: Event, step: Event) -> bool:
+    """Whether one of two happens if the other does: both certainly, or under the same conditions of one function."""
+    if call.certain or step.certain:
+        return call.certain and step.certain
+    return call.functions == step.functions and call.detail["path"] is step.detail["path"]
+
+
+def _is_loaded(events: list[Event], *objects: Value) -> bool:
+    """Whether one of these has certainly loaded the state of a checkpoint."""
+    return any(event.action == Action.LOAD and event.certain and event.subject in objects for event in events)
 
 
 def _optimizers_of(scheduler: Value) -> tuple[Value, ...]:

@@ -97,6 +97,8 @@ class Machine:
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
+        self.dropped: ast.expr | None = None
+        """The expression that is a statement, so that nobody uses its value."""
         self.memo = Memo(self)
         """What calls have given before."""
         self._borrowed: dict[tuple[int, str], tuple[Class, str, Value | None]] = {}

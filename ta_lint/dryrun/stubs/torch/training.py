@@ -25,7 +25,6 @@ from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
-    Choice,
     Class,
     External,
     Function,
@@ -127,7 +126,8 @@ def _step(made: Call) -> Value:
 
 
 def _stepped(made: Call, optimizer: Value, *, scaled: bool = False) -> None:
-    made.emit("step", optimizer, scaled=scaled, before=gradients.used(made.machine, optimizer))
+    before = gradients.used(made.machine, optimizer)
+    made.emit("step", optimizer, scaled=scaled, before=before, path=made.machine.assumed)
 
 
 @method(OPTIMIZER, "zero_grad")
@@ -161,7 +161,9 @@ def _scheduler(made: Call) -> Value:
     own = made.own()
     parts = [one for given in [*made.args[1:], *made.kwargs.values()] for one in _schedulers_in(given)]
     optimizer = made.argument(1, "optimizer")
-    if parts and not isinstance(optimizer, Object | Choice):  # `ChainedScheduler` gets them alone
+    if parts and (
+        isinstance(optimizer, Sequence) or optimizer == NONE
+    ):  # `ChainedScheduler` gets nothing else
         optimizer = parts[0].fields.get("optimizer", optimizer)
     made.machine.state.write(own.fields, "optimizer", optimizer)
     made.emit("scheduler", own, of=optimizer, parts=tuple(parts))
@@ -179,7 +181,9 @@ def _schedulers_in(given: Value) -> Iterator[Object]:
 
 @method(SCHEDULER, "step")
 def _schedule(made: Call) -> Value:
-    made.emit("schedule", made.args[0])
+    has_argument = made.loose or bool(made.args[1:] or made.kwargs)
+    is_used = made.node is not made.machine.dropped
+    made.emit("schedule", made.args[0], has_argument=has_argument, is_used=is_used, path=made.machine.assumed)
     return NONE
 
 

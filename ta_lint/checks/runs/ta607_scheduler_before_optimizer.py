@@ -1,8 +1,18 @@
 """TA607: a learning rate scheduler steps before its optimizer, which skips the first learning rate: swap them."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ta_runtime.facts import Refutation, Run, Said, SchedulerCalls, Suspicion
+from ta_lint.events.loop import SchedulerCalls
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Suspicion
+
+if TYPE_CHECKING:
+    from ta_lint.core.finding import Site
+    from ta_lint.facts import FileFacts
+    from ta_lint.syntax.edits import ProposedFix
+
+KEYWORDS = ("step", ("*sched*", "*lr_*"))
 
 
 def check_progress(run: Run) -> Iterator[Said]:
@@ -11,7 +21,8 @@ def check_progress(run: Run) -> Iterator[Said]:
             continue
         if _is_early(schedule):
             message = f"`{schedule.kind}` steps before the optimizer, which skips the first learning rate: swap them"
-            yield Suspicion(schedule.place, message, _evidence(schedule))
+            related = () if schedule.first is None else ((schedule.first, "the optimizer steps here"),)
+            yield Suspicion(schedule.place, message, _evidence(schedule), related=related)
         elif schedule.before_first == 0:
             evidence = {"steps": schedule.times, "before the first of the optimizer": 0}
             because = f"none of its {schedule.times} steps comes before the first of the optimizer"
@@ -31,3 +42,21 @@ def _is_early(schedule: SchedulerCalls) -> bool:
 def _evidence(schedule: SchedulerCalls) -> dict[str, float]:
     rates = {"skipped learning rate": schedule.first_rate, "first learning rate": schedule.second_rate}
     return {name: rate for name, rate in rates.items() if rate is not None}
+
+
+def fix(module: "FileFacts", call: "Site") -> "ProposedFix | None":
+    """Step the scheduler after the optimizer, if both are in one block."""
+    from ta_lint.core.protocol import Action
+    from ta_lint.syntax.edits import ProposedFix, Side, move
+
+    for schedule in module.order.events(Action.SCHEDULE):
+        if module.places.span(schedule.call)[:2] == (call.line, call.column):
+            for step in module.order.events(Action.STEP):
+                edits = (
+                    move(module.tree, module.places, schedule.call, step.place, Side.END)
+                    if not step.via and module.tree.before(schedule.call, step.place)
+                    else ()
+                )
+                if edits:
+                    return ProposedFix("step the scheduler after the optimizer", edits)
+    return None
