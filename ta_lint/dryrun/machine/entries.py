@@ -120,8 +120,8 @@ def _guarded(machine: Machine, run: Callable[[], Value]) -> Value | None:
     depth = len(machine.frames)
     try:
         return run()
-    except (Raised, Exhausted, RecursionError):
-        machine.break_off()
+    except (Raised, Exhausted, RecursionError) as error:
+        machine.break_off(error)
         return None
     finally:
         del machine.frames[depth:]

@@ -10,7 +10,7 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.memo import Memo
 from ta_lint.dryrun.state import Changes, State
-from ta_lint.dryrun.values import Class, Place, Unknown, Value, join
+from ta_lint.dryrun.values import ENDS, Class, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
@@ -130,9 +130,10 @@ class Machine:
         self.events.append(event)
         return event
 
-    def break_off(self) -> None:
-        """What runs ends here, before its end: nobody knows what it would have done."""
-        self.emit("broken off", ast.Pass())
+    def break_off(self, error: BaseException) -> None:
+        """What runs ends here, before its end: nobody knows what it would have done. A program that ends itself is at its end."""
+        if not (isinstance(error, Raised) and getattr(error.value, "why", "") == ENDS):
+            self.emit("broken off", ast.Pass())
 
     def _times(self) -> int:
         """How often what happens now is taken to happen: often where nobody calls the entry, and the oftener the later the pass."""
@@ -195,8 +196,9 @@ class Machine:
         self.catches, modes = [], dict(self.modes)
         try:
             yield
-        except (Raised, Exhausted, RecursionError):
-            self.break_off()
+        except (Raised, Exhausted, RecursionError) as error:
+            if not depth:  # of a module that is imported, the further names are not known
+                self.break_off(error)
             self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
             del self.frames[depth:]

@@ -22,6 +22,7 @@ from ta_lint.dryrun.machine.objects import (
 )
 from ta_lint.dryrun.values import (
     DATA,
+    ENDS,
     NONE,
     REST,
     TRUE,
@@ -228,7 +229,7 @@ def _open(made: Call) -> Value:
 
 @stub("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
 def _exit(made: Call) -> Value:
-    made.machine.throw(Unknown("the program ends"))
+    made.machine.throw(Unknown(ENDS))
 
 
 @stub("builtins.vars", "builtins.globals", "builtins.locals")
