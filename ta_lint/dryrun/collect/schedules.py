@@ -1,7 +1,6 @@
 """The learning rate schedulers that a program builds, how often each steps, and whether that comes before its optimizer."""
 
-from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ta_lint.core.protocol import Action
@@ -31,15 +30,19 @@ class _Built:
 
 def schedulers_of(events: list[Event]) -> list[Scheduled]:
     """The schedulers of libraries that the program builds, and how often each steps; none that code out of sight may step."""
+    built = _building(events)
     steps, turns = _steps(events, Action.STEP), _steps(events, Action.SCHEDULE)
-    parts = {part for event in events if event.action == "scheduler" for part in event.detail["parts"]}
+    turned = {one for event in turns for one in options(event.subject)}
+    parts = {part for event in built.values() for part in event.detail["parts"]}
     lost = set(_lost(events))
     is_unseen = any(event.action == "unseen step" for event in events)
     found = []
-    for one in _built(events):
-        scheduled, others = one.scheduled, turns.keys() - set(one.objects)
-        scheduled.steps = sum(turns[each] for each in one.objects)
-        scheduled.optimizer.steps = sum(steps[each] for each in one.optimizers)
+    for one in _by_place(built):
+        scheduled, others = one.scheduled, turned - set(one.objects)
+        scheduled.steps = sum(_count(turns, [each], built[each]) for each in one.objects)
+        scheduled.optimizer.steps = max(
+            _count(steps, _optimizers_of(each), built[each]) for each in one.objects
+        )
         scheduled.is_part = not parts.isdisjoint(one.objects)
         scheduled.is_replaced = any(not one.optimizers.isdisjoint(_optimizers_of(each)) for each in others)
         if scheduled.steps or not (is_unseen or not lost.isdisjoint(one.objects)):
@@ -47,12 +50,20 @@ def schedulers_of(events: list[Event]) -> list[Scheduled]:
     return found
 
 
-def _built(events: list[Event]) -> list[_Built]:
-    """The schedulers by the place that builds them. A class of the program itself may set rates in any of its methods."""
+def _building(events: list[Event]) -> dict[Object, Event]:
+    """The schedulers that the program builds, each with the event that it is built by."""
+    return {
+        event.subject: event
+        for event in events
+        if event.action == "scheduler" and isinstance(event.subject, Object)
+    }
+
+
+def _by_place(built: dict[Object, Event]) -> list[_Built]:
+    """Those of libraries, by the place that builds them. A class of the program itself may set rates in any of its methods."""
     found: dict[Place, _Built] = {}
-    for event in events:
-        scheduler = event.subject
-        if event.action == "scheduler" and isinstance(scheduler, Object) and not _is_own(scheduler):
+    for scheduler, event in built.items():
+        if not _is_own(scheduler):
             kind = scheduler.cls.name.rpartition(".")[2]
             new = _Built(Scheduled(position(event.place), kind, _stepped(_optimizers_of(scheduler)[0])))
             found.setdefault(event.place, new).objects.append(scheduler)
@@ -64,24 +75,24 @@ def calls_of(events: list[Event]) -> list[SchedulerCalls]:
 
     The optimizer of a scheduler that the program is given is the only one that steps.
     """
-    built = {event.subject: event.place for event in events if event.action == "scheduler"}
-    steps = _steps(events, Action.STEP)
+    built, steps = _building(events), _steps(events, Action.STEP)
+    stepped = list(dict.fromkeys(one for event in steps for one in options(event.subject)))
     found = []
     for (scheduler, place), numbers in _called(events, built).items():
         made_for = [one for one in _optimizers_of(scheduler) if isinstance(one, Object)]
-        optimizers = made_for if scheduler in built else list(steps)
+        optimizers = made_for if scheduler in built else stepped
         before = _before_first(events, numbers, optimizers[0]) if len(optimizers) == 1 else None
         if before is None:
             continue
         count, step = before
         calls = [events[number] for number in numbers]
-        where = position(built[scheduler]) if scheduler in built else NOWHERE
+        where = position(built[scheduler].place) if scheduler in built else NOWHERE
         kind = scheduler.cls.name.rpartition(".")[2]
         one = SchedulerCalls(position(place), where, kind, None, counts_batches=False)
-        one.times = sum(call.times for call in calls)
+        one.times = _count(calls, [scheduler], built.get(scheduler))
         one.has_argument = any(call.detail["has_argument"] for call in calls)
         one.before_first, one.first = count, position(step.place)
-        one.optimizer_steps = steps[optimizers[0]]
+        one.optimizer_steps = _count(steps, optimizers, built.get(scheduler))
         is_new = scheduler in built or _is_new(calls[0], step)
         one.begins = is_new and not _is_loaded(events[: numbers[0]], scheduler, optimizers[0])
         found.append(one)
@@ -163,12 +174,18 @@ def _stepped(optimizer: Value) -> Stepped:
     return Stepped(built, optimizer.cls.name.rpartition(".")[2])
 
 
-def _steps(events: list[Event], action: Action) -> Counter[Value]:
-    """How often each optimizer or scheduler steps."""
-    found: Counter[Value] = Counter()
-    for event in events:
-        if event.action == action and event.subject is not None:
-            found.update(dict.fromkeys(options(event.subject), event.times))
+def _steps(events: list[Event], action: Action) -> list[Event]:
+    """The steps of optimizers, or of schedulers."""
+    return [event for event in events if event.action == action and event.subject is not None]
+
+
+def _count(steps: list[Event], objects: Iterable[Value], built: Event | None) -> int:
+    """How often one of these steps for one scheduler: a function that builds it does all else that it does for each one, too."""
+    found = 0
+    for step in steps:
+        if not set(options(step.subject)).isdisjoint(objects):
+            times = built.times if built is not None and step.entry is built.entry else 1
+            found += max(1, step.times // times)
     return found
 
 
