@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ta_lint.syntax.edits import ProposedFix
 
 KEYWORDS = ("step", ("*sched*", "*lr_*"))
+AROUND = ("*backward",)
 
 
 def check_progress(run: Run) -> Iterator[Said]:
