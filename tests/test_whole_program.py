@@ -240,11 +240,10 @@ def get_schedule(optimizer):
 """
     base = """\
 import torch
-from rates import get_schedule
 
 
 class Base:
-    def __init__(self, model):
+    def __init__(self, model, get_schedule):
         self.model = model
         self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         self.schedule = get_schedule(self.optimizer)
@@ -255,6 +254,7 @@ class Base:
     trainer = """\
 import torch
 from base import Base
+from rates import get_schedule
 
 
 class Trainer(Base):
@@ -264,6 +264,9 @@ class Trainer(Base):
             self.model(x).mean().backward()
             self.optimizer.step()
         self.schedule.step()
+
+
+Trainer(torch.nn.Linear(4, 1), get_schedule).run(torch.randn(100, 8, 4))
 """
     write(tmp_path, {"rates.py": schedule, "base.py": imports + base, "trainer.py": trainer})
     assert found(tmp_path, select="TA621") == set()

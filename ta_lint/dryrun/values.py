@@ -49,6 +49,8 @@ LENGTH: Final = "a length"
 """Why a number is not known that says how many of something there are: so many steps are one pass over it."""
 ONCE: Final = "it holds in one pass"
 """Why a condition is not known that asks for one of these values."""
+ENDS: Final = "the program ends"
+"""Why an exception is not known that ends the program as it means to, as `sys.exit()` does."""
 
 DATA: Final = "data"
 """The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of

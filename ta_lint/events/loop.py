@@ -116,6 +116,8 @@ class SchedulerCalls:
     times: int = 0
     before_first: int = 0
     """How many of the calls came before its optimizer's first step."""
+    first: Place | None = None
+    """Where its optimizer made that step, None if unknown."""
     begins: bool = True
     """Whether it and its optimizer start from nothing, and not from a checkpoint, at the first call."""
     has_argument: bool = False
@@ -173,7 +175,7 @@ class Scheduled:
     is_part: bool = False
     """Whether another scheduler holds it, and steps it when its turn comes."""
     is_replaced: bool = False
-    """Whether nothing holds it any more, and another scheduler steps for its optimizer."""
+    """Whether another scheduler steps for its optimizer, and nothing holds this one any more. A dry run does not know what holds it."""
 
 
 @dataclass(slots=True)

@@ -20,4 +20,4 @@ class Run:
     over: bool = True
     """Whether it has ended: what it has not done by now it never does."""
     broke_off: bool = False
-    """Whether it ended by an exception: what it has not done by now it might have done."""
+    """Whether it ended by an exception, or a part of a dry run did or took too long: what it has not done by now it might have done."""

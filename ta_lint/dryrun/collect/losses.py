@@ -29,7 +29,7 @@ def backwards_of(events: list[Event]) -> list[Backward]:
     handed = {event.subject for event in wanted if event.detail["handed"]}
     found: dict[Place, Backward] = {}
     for event in events:
-        if event.action == Action.BACKWARD:
+        if event.action == Action.BACKWARD and not event.in_library:
             used = read | (handed - {event.subject})
             forced = [
                 part

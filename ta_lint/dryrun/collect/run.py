@@ -3,6 +3,7 @@
 from ta_lint.dryrun.collect.histories import histories_of
 from ta_lint.dryrun.collect.losses import backwards_of
 from ta_lint.dryrun.collect.optimizers import optimizers_of
+from ta_lint.dryrun.collect.schedules import calls_of, schedulers_of
 from ta_lint.dryrun.collect.switches import switches_of
 from ta_lint.events.event import Event
 from ta_lint.events.loop import Loop
@@ -11,5 +12,15 @@ from ta_lint.events.run import Run
 
 def run_of(events: list[Event]) -> Run:
     """The facts that these events make."""
-    loop = Loop(histories=histories_of(events), optimizers=optimizers_of(events))
-    return Run(loop, switches=switches_of(events), backwards=backwards_of(events))
+    loop = Loop(
+        histories=histories_of(events),
+        schedules=calls_of(events),
+        optimizers=optimizers_of(events),
+        schedulers=schedulers_of(events),
+    )
+    return Run(
+        loop,
+        switches=switches_of(events),
+        backwards=backwards_of(events),
+        broke_off=any(event.action == "broken off" for event in events),
+    )

@@ -45,7 +45,7 @@ class _Followed:
                 self._switch(event)
             elif event.action == Action.FORWARD and self.found:
                 self._forward(event)
-            elif event.action == Action.BACKWARD and self._running:
+            elif event.action == Action.BACKWARD and self._running and not event.in_library:
                 self._backward(event)
             elif event.action == Action.STEP and self._computed:
                 self._step(event)

@@ -142,6 +142,7 @@ def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST)
         elif isinstance(value, Bound) and isinstance(value.function, Native):
             perhaps(machine, value, node)
         elif isinstance(value, Table):
+            hand_over(machine, list(value.fields.values()), name, node)
             machine.state.write(value.fields, REST, Unknown(f"{name} may change it"))
         elif isinstance(value, Function) and value.node not in machine.called:
             perhaps(machine, value, node)

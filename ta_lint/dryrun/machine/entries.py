@@ -7,7 +7,7 @@ from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
 from ta_lint.dryrun.machine.machine import ENTRIES, Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.reach import trains
-from ta_lint.dryrun.values import Class, Function, Object, Value
+from ta_lint.dryrun.values import Class, Function, Known, Object, Unknown, Value
 
 FRAMEWORK = "__entry__"
 """The method of a framework's class that runs an instance as the framework does."""
@@ -94,7 +94,10 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
     def run() -> Value:
         machine.frames.append(function.frame.module)
         given = guesses.arguments(machine, function, skip=len(args))
-        return call(machine, function, args, given, function.node, loose=True)
+        result = call(machine, function, args, given, function.node, loose=True)
+        if not isinstance(result, Known | Unknown):
+            machine.emit("returned", function.node, result)
+        return result
 
     machine.entry = function
     machine.outline = not trains(machine, function)
@@ -119,7 +122,8 @@ def _guarded(machine: Machine, run: Callable[[], Value]) -> Value | None:
     depth = len(machine.frames)
     try:
         return run()
-    except (Raised, Exhausted, RecursionError):
+    except (Raised, Exhausted, RecursionError) as error:
+        machine.break_off(error)
         return None
     finally:
         del machine.frames[depth:]

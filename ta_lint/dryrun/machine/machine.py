@@ -10,7 +10,7 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.memo import Memo
 from ta_lint.dryrun.state import Changes, State
-from ta_lint.dryrun.values import Class, Place, Unknown, Value, join
+from ta_lint.dryrun.values import ENDS, Class, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
@@ -99,6 +99,8 @@ class Machine:
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
+        self.dropped: ast.expr | None = None
+        """The expression that is a statement, so that nobody uses its value."""
         self.memo = Memo(self)
         """What calls have given before."""
         self._borrowed: dict[tuple[int, str], tuple[Class, str, Value | None]] = {}
@@ -129,6 +131,11 @@ class Machine:
         )  # fmt: skip
         self.events.append(event)
         return event
+
+    def break_off(self, error: BaseException) -> None:
+        """What runs ends here, before its end: nobody knows what it would have done. A program that ends itself is at its end."""
+        if not (isinstance(error, Raised) and getattr(error.value, "why", "") == ENDS):
+            self.emit("broken off", ast.Pass())
 
     def _times(self) -> int:
         """How often what happens now is taken to happen: often where nobody calls the entry, and the oftener the later the pass."""
@@ -191,7 +198,9 @@ class Machine:
         self.catches, modes = [], dict(self.modes)
         try:
             yield
-        except (Raised, Exhausted, RecursionError):
+        except (Raised, Exhausted, RecursionError) as error:
+            if not depth:  # of a module that is imported, the further names are not known
+                self.break_off(error)
             self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
             del self.frames[depth:]

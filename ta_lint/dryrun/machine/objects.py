@@ -192,6 +192,7 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     setter = library.UNSEEN.find("__setattr__")
     if isinstance(value, Unknown) and value.type is None and isinstance(setter, Native):
         native(setter, Call(machine, node, [value, Known(name), new]))
+    _keep(machine, value, new, node)
     targets = [
         one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
     ]
@@ -221,6 +222,18 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
             )
+
+
+def _keep(machine: Machine, holder: Value, value: Value, node: ast.AST) -> None:
+    """A value is kept by `holder`: if code out of sight may see that, it has the value from here on."""
+    if all(isinstance(one, Object) and not one.cls.out_of_sight for one in options(holder)):
+        return
+    for one in options(value):
+        if isinstance(one, Sequence | Table):
+            for part in one.every if isinstance(one, Sequence) else tuple(one.fields.values()):
+                _keep(machine, holder, part, node)
+        elif isinstance(one, Object) and isinstance(kept := one.cls.find("__kept__"), Native):
+            native(kept, Call(machine, node, [one]))
 
 
 def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
@@ -287,6 +300,7 @@ def _entry(value: Table, key: Value) -> Value:
 
 def set_item(machine: Machine, value: Value, key: Value, new: Value, node: ast.AST) -> None:
     """`value[key] = new`."""
+    _keep(machine, value, new, node)
     for target in options(value):
         if isinstance(target, Table):
             at = key.value if isinstance(key, Known) and _hashable(key.value) else REST

@@ -20,6 +20,7 @@ CHECKING = External("typing.TYPE_CHECKING")
 @executes(ast.Expr)
 def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
     if not isinstance(node.value, ast.Constant):
+        machine.dropped = node.value
         value = evaluate(machine, node.value, frame)
         if isinstance(value, Bound):  # `optimizer.step` alone: it is not called, and should be
             hand_over(machine, [value.receiver], "a method that is not called", node)

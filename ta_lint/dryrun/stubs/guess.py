@@ -60,8 +60,8 @@ def _some_optimizer(machine: Machine) -> Value:
 
 _ANNOTATIONS = (
     (DATA, r"\b(DictConfig|ListConfig|Namespace|ndarray|Path|PathLike)\b"),
+    ("scheduler", r"\b_?LRScheduler\b|\blr_scheduler\b"),
     ("optimizer", r"\bOptimizer\b|\boptim\.\w+$"),
-    ("scheduler", r"\b_?LRScheduler\b|lr_scheduler\."),
     ("scaler", r"\bGradScaler\b"),
     ("loader", r"\bDataLoader\b"),
     ("model", r"\bModule\b"),

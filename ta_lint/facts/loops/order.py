@@ -356,29 +356,15 @@ class StepOrder:
                     reached[function] = depth + 1
         return found
 
-    def may_step(self, call: cst.Call) -> bool:
-        """Whether a call makes a step of an optimizer, itself or in the function that it runs."""
-        event = self._at(call)
-        if event is not None:
-            return event.action is Action.STEP
-        function = self._calls.callee(call)
-        return function is not None and Action.STEP in self.actions(function.body)
-
-    def paths_with(
-        self, region: Node, event: LoopEvent, below: bool = False
-    ) -> list[tuple[ExecutionPath, int]]:
-        """The paths with an event of the region's own code, or also of functions that it calls, each with the event's index."""
-        below = below or not self._tree.contains(region, event.call)
+    def paths_with(self, region: Node, event: LoopEvent) -> list[tuple[ExecutionPath, int]]:
+        """The paths with an event of the region's own code, or of a function that it calls, each with the event's index."""
+        below = not self._tree.contains(region, event.call)
         return [
             (path, index)
             for path in self.paths(region)
             for index, found in enumerate(path)
             if found.call is event.call and (below or not found.via)
         ]
-
-    def holds(self, region: Node, *actions: Action) -> bool:
-        """Whether all of these actions happen on paths of a region."""
-        return self._holds(region, actions)
 
     # -- following paths --------------------------------------------------------------------------------------
 

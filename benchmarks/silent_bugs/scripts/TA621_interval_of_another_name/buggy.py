@@ -15,7 +15,7 @@ CONFIG = {
 def make_schedule(optimizer, options):
     warmup = LinearLR(optimizer, 0.1, total_iters=options["warmup"])
     decay = LinearLR(optimizer, 1.0, 0.1, total_iters=options["decay"])
-    return SequentialLR(optimizer, [warmup, decay], milestones=[options["warmup"]])  # bug: TA621 (runtime)
+    return SequentialLR(optimizer, [warmup, decay], milestones=[options["warmup"]])  # bug: TA621
 
 
 def polygons(count, corners=5):

@@ -23,6 +23,7 @@ from ta_lint.dryrun.machine.objects import (
 )
 from ta_lint.dryrun.values import (
     DATA,
+    ENDS,
     LENGTH,
     NONE,
     REST,
@@ -230,7 +231,7 @@ def _open(made: Call) -> Value:
 
 @stub("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
 def _exit(made: Call) -> Value:
-    made.machine.throw(Unknown("the program ends"))
+    made.machine.throw(Unknown(ENDS))
 
 
 def _attributes(value: Object) -> dict[Any, Any]:

@@ -1,5 +1,6 @@
 """What a training step is made of: optimizers, schedulers, scalers, clipping, wrappers, checkpointing, saving and loading."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ta_lint.dryrun.machine import iteration
@@ -9,6 +10,7 @@ from ta_lint.dryrun.machine.library import (
     DICT,
     FUNCTION,
     OBJECT,
+    UNSEEN,
     define,
     family,
     find,
@@ -33,6 +35,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    options,
 )
 
 OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
@@ -125,7 +128,8 @@ def _step(made: Call) -> Value:
 
 
 def _stepped(made: Call, optimizer: Value, *, scaled: bool = False) -> None:
-    made.emit("step", optimizer, scaled=scaled, before=gradients.used(made.machine, optimizer))
+    before = gradients.used(made.machine, optimizer)
+    made.emit("step", optimizer, scaled=scaled, before=before, path=made.machine.assumed)
 
 
 @method(OPTIMIZER, "zero_grad")
@@ -157,14 +161,49 @@ def _handed_over(made: Call) -> Value:
 @method(SCHEDULER, "__init__")
 def _scheduler(made: Call) -> Value:
     own = made.own()
-    made.machine.state.write(own.fields, "optimizer", made.argument(1, "optimizer"))
-    made.emit("scheduler", own, of=made.argument(1, "optimizer"))
+    parts = [one for given in [*made.args[1:], *made.kwargs.values()] for one in _schedulers_in(given)]
+    optimizer = made.argument(1, "optimizer")
+    if parts and (
+        isinstance(optimizer, Sequence) or optimizer == NONE
+    ):  # `ChainedScheduler` gets nothing else
+        optimizer = parts[0].fields.get("optimizer", optimizer)
+    made.machine.state.write(own.fields, "optimizer", optimizer)
+    made.emit("scheduler", own, of=optimizer, parts=tuple(parts))
     return NONE
+
+
+def _schedulers_in(given: Value) -> Iterator[Object]:
+    """The schedulers that a value is, or holds in a list."""
+    for one in options(given):
+        if isinstance(one, Sequence):
+            yield from (each for item in one.every for each in _schedulers_in(item))
+        elif isinstance(one, Object) and one.cls.is_a(SCHEDULER):
+            yield one
 
 
 @method(SCHEDULER, "step")
 def _schedule(made: Call) -> Value:
-    made.emit("schedule", made.args[0])
+    has_argument = made.loose or bool(made.args[1:] or made.kwargs)
+    is_used = made.node is not made.machine.dropped
+    made.emit("schedule", made.args[0], has_argument=has_argument, is_used=is_used, path=made.machine.assumed)
+    return NONE
+
+
+@method(UNSEEN, "step")
+def _stepped_by_something(made: Call) -> Value:
+    """Of something that is not known: perhaps of the schedule that is looked at."""
+    receiver, *args = made.args
+    made.emit("unseen step", receiver)
+    given = [receiver, *args] if isinstance(receiver, Object) else args
+    why = getattr(receiver, "why", "") or f"{getattr(receiver, 'name', 'something')}.step is out of sight"
+    hand_over(made.machine, [*given, *made.kwargs.values()], why, made.node)
+    return Unknown(why)
+
+
+@method(SCHEDULER, "__handed_over__", "__kept__")
+def _out_of_sight(made: Call) -> Value:
+    """Code out of sight gets the schedule, or it is kept where nobody sees it: it may be stepped there."""
+    made.emit("handed over", made.args[0])
     return NONE
 
 
@@ -296,6 +335,7 @@ for _name in "constant dirac eye kaiming_normal kaiming_uniform normal ones orth
 )
 @method(OPTIMIZER, "register_state_dict_pre_hook", "register_step_post_hook", "register_step_pre_hook")
 def _hooked(made: Call) -> Value:
+    perhaps(made.machine, made.argument(1, "hook"), made.node)
     return Unknown("the handle of a hook", "handle")
 
 

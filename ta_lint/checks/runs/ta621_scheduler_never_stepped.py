@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Said, Stepped, Suspicion
+from ta_lint.events.loop import Stepped
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Suspicion
+
+KEYWORDS = (("lr_scheduler", "*schedule*"),)
+AROUND = ("*step",)
 
 FEW = 20
 """Steps of the optimizer, where no loader tells that an epoch was over."""
@@ -13,7 +18,7 @@ def check_run(run: Run) -> Iterator[Said]:
         if schedule.steps:
             yield Refutation(schedule.built, f"it steps {schedule.steps} times", {"steps": schedule.steps})
         elif (
-            run.failure is None
+            not run.broke_off
             and not (schedule.is_part or schedule.is_replaced)
             and _has_trained(schedule.optimizer)
         ):
