@@ -20,7 +20,7 @@ _HOW = {
 
 
 def backwards_of(events: list[Event]) -> list[Backward]:
-    """The backward passes, line by line. Of a loss that may lead anywhere nothing is said, and a part whose gradient somebody wants is not
+    """The backward passes, line by line. Those of a trainer are left out. Of a loss that may lead anywhere nothing is said, and a part whose gradient somebody wants is not
     forced; the loss itself is often logged.
     """
     trained = _trained(events)

@@ -121,8 +121,13 @@ def _is_new(call: Event, step: Event) -> bool:
 def _before_first(events: list[Event], calls: list[int], optimizer: Value) -> tuple[int, Event] | None:
     """How many calls of a scheduler come before the first step of its optimizer, and that step; None if nobody knows."""
     number = next((at for at, event in enumerate(events) if _is_step(event, optimizer)), None)
-    if number is None or any(_may_step(event, optimizer) for event in events[: min(number, calls[0])]):
-        return None
+    computed = next((at for at, event in enumerate(events) if event.action == Action.BACKWARD), len(events))
+    if number is None or any(
+        _may_step(event, optimizer) for event in events[computed : min(number, calls[0])]
+    ):
+        return (
+            None  # code out of sight that gets the optimizer before there are gradients makes something of it
+        )
     call, step = events[calls[0]], events[number]
     if number < calls[0]:
         return 0, step

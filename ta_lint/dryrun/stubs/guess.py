@@ -42,11 +42,16 @@ def guess(machine: Machine, name: str, annotation: str, asked: frozenset[str] = 
 
 
 def given(machine: Machine, name: str, asked: frozenset[str]) -> Value | None:
-    """What code out of sight gives, None unless the methods that are asked of it say what it is, or the name that it is an optimizer."""
+    """What code out of sight gives, None unless the methods that are asked of it say what it is, or the name that it is an optimizer or a
+    scheduler.
+    """
     says = _of_methods(asked)
-    if says == "model":
-        return distant(machine, None)
-    return _some_optimizer(machine) if (says or _of_name(name)) == "optimizer" else None
+    kind = says or _of_name(name)
+    if kind == "optimizer":
+        return _some_optimizer(machine)
+    if kind == "scheduler":
+        return Object(SCHEDULER, None, {"optimizer": NONE})
+    return distant(machine, None) if says == "model" else None
 
 
 def _some_optimizer(machine: Machine) -> Value:
