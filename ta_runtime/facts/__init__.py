@@ -14,6 +14,7 @@ from ta_lint.events.loop import (
     StepPattern,
     Stepped,
 )
+from ta_lint.events.membership import Membership
 from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.asked import AskedModel, Weight
@@ -34,7 +35,6 @@ from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language, Markers, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
 from ta_runtime.facts.model import Machine, Model, Optimizer

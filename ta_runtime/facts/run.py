@@ -21,7 +21,6 @@ from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import ModeHistory
 from ta_runtime.facts.model import Machine
@@ -69,7 +68,6 @@ class Run(events.Run):
     syncs: list[Sync] = field(default_factory=list)
     seeds: Seeds = field(default_factory=Seeds)
     reads: list[Read] = field(default_factory=list)
-    memberships: list[Membership] = field(default_factory=list)
     contents: list[Content] = field(default_factory=list)
     attributes: list[Attribute] = field(default_factory=list)
     initialisations: list[Initialisation] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """All facts of a dry run."""
 
 from ta_lint.dryrun.collect.histories import histories_of
+from ta_lint.dryrun.collect.memberships import memberships_of
 from ta_lint.dryrun.collect.optimizers import optimizers_of
 from ta_lint.events.event import Event
 from ta_lint.events.loop import Loop
@@ -9,4 +10,7 @@ from ta_lint.events.run import Run
 
 def run_of(events: list[Event]) -> Run:
     """The facts that these events make."""
-    return Run(Loop(histories=histories_of(events), optimizers=optimizers_of(events)))
+    return Run(
+        Loop(histories=histories_of(events), optimizers=optimizers_of(events)),
+        memberships=memberships_of(events),
+    )

@@ -166,6 +166,7 @@ class Machine:
         """
         self.steps += 1
         if self.steps > self.limit:
+            self.emit("break off", ast.Pass())
             raise Exhausted
 
     def start(self) -> None:

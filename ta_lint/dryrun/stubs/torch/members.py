@@ -326,6 +326,13 @@ def _shown(made: Call) -> Value:
     return NONE
 
 
+@method(PARAMETER, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    """Code out of sight may train it."""
+    made.emit("hand over", made.own(), by=made.args[1])
+    return NONE
+
+
 @method(TENSOR, "__copied__")
 def _copied(made: Call) -> Value:
     own = made.own(Tensor)

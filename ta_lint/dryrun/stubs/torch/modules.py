@@ -159,9 +159,16 @@ def _new(made: Call) -> Value:
 def _replaced(made: Call) -> Value:
     """A part that takes the place of something else comes behind the other parts."""
     own, name, new = made.own(), made.constant(1, "name"), made.args[2]
+    replaced(made, own, own.fields[name], new)
     if _is_part(new) and not any(map(_is_part, options(own.fields[name]))):
         made.machine.state.remove(own.fields, name)
     return NONE
+
+
+def replaced(made: Call, own: Object, old: Value, new: Value) -> None:
+    """A module gets a part instead of another one."""
+    if old is not new and any(map(_is_part, options(old))):
+        made.emit("replace", own, old=old, new=new)
 
 
 def _is_part(value: Value) -> bool:
@@ -184,12 +191,22 @@ def _call(made: Call) -> Value:
     own, machine = made.own(), made.machine
     training = own.fields.get("training", TRUE)
     event = made.emit(
-        "forward", own, training=training, recording=machine.mode("recording"), inside=machine.layers
+        "forward",
+        own,
+        training=training,
+        recording=machine.mode("recording"),
+        inside=machine.layers,
+        callers=() if machine.layers else _callers(machine),
     )
     result = _output(own, made)
     if isinstance(result, Tensor):
         event.detail["output"] = result.facts
     return result
+
+
+def _callers(machine: Machine) -> tuple[Object, ...]:
+    """The objects whose methods run now, the outermost first."""
+    return tuple(one.receiver for one in machine.frames if isinstance(one.receiver, Object))
 
 
 def _output(own: Object, made: Call) -> Value:
@@ -415,7 +432,9 @@ def _get(made: Call) -> Value:
 
 @method(MODULE, "__copied__")
 def _copied(made: Call) -> Value:
-    return _copy(made.own(), {}, made)
+    copied = _copy(made.own(), {}, made)
+    made.emit("copy", copied, of=made.own())
+    return copied
 
 
 def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
@@ -444,7 +463,8 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
 
 @method(MODULE, "__handed_over__")
 def _handed_over(made: Call) -> Value:
-    """Code out of sight may put it into another mode, but hardly does."""
+    """Code out of sight may put it into another mode, but hardly does. It may train it."""
+    made.emit("hand over", made.own(), by=made.args[1])
     return NONE
 
 
