@@ -1,7 +1,7 @@
 """Which layers of the models that a program trains its optimizers hold."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ta_lint.core.protocol import Action
@@ -10,7 +10,7 @@ from ta_lint.dryrun.stubs.torch.gradients import Group, held_by
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, below, children, held, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
-from ta_lint.dryrun.values import TRUE, Function, Object, Value, options
+from ta_lint.dryrun.values import TRUE, Function, Object, Sequence, Value, options
 from ta_lint.events.event import Event
 from ta_lint.events.membership import Membership
 
@@ -20,79 +20,95 @@ FILLED = frozenset({"copy_", "data", "set_"})
 """What puts numbers into a parameter that come from elsewhere, as loading does; what draws them initialises."""
 
 
-@dataclass(slots=True)
-class _Training:
-    """What happens to the parameters of a program, each by its id."""
+@dataclass(frozen=True, slots=True)
+class _Optimizers:
+    """The optimizers of a program."""
 
-    groups: dict[Object, Group] = field(default_factory=dict)
-    """The optimizers with what they hold."""
+    groups: dict[Object, Group]
+    """What each of them holds."""
+    scopes: dict[Object, set[Value | None]]
+    """The parts of the program that use it: see `_scope`."""
+    stepping: set[Object]
+    """Those that step."""
+
+    @property
+    def holders(self) -> dict[int, Object]:
+        """The optimizer that holds a parameter, by its id."""
+        return {id(one): each for each, group in self.groups.items() for one in group.parameters}
+
+    def around(self, scope: Value | None) -> list[Object]:
+        """Those that a part of the program may know of."""
+        return [one for one, scopes in self.scopes.items() if not scopes.isdisjoint({None, scope})]
+
+
+@dataclass(slots=True)
+class _Parameters:
+    """What happens to parameters and modules, each by its id."""
+
     gradients: Counter[int] = field(default_factory=Counter)
     """How often a backward pass certainly reaches a parameter beside one that an optimizer steps."""
     beside: dict[int, Object] = field(default_factory=dict)
     """The optimizer of such another one."""
     written: set[int] = field(default_factory=set)
     """Those that the program writes to after a backward pass."""
-    filled: set[int] = field(default_factory=set)
-    """Those of which it does so before."""
     foreign: set[int] = field(default_factory=set)
-    """The modules and parameters that are copies, have loaded something, or are in the hands of code out of sight."""
+    """Those that are copies, were loaded or filled with numbers before that, or are in the hands of code out of sight."""
     idle: set[int] = field(default_factory=set)
-    """The modules that never run in training mode while autograd records, as far as they run."""
+    """The modules that run, and never in training mode while autograd records."""
     replaced: set[int] = field(default_factory=set)
     """The parameters of what a module had before it got something else in its place."""
-
-    @property
-    def holders(self) -> dict[int, Object]:
-        """The optimizer that holds a parameter."""
-        return {id(one): each for each, group in self.groups.items() for one in group.parameters}
 
 
 def memberships_of(events: list[Event]) -> list[Membership]:
     """The layers with parameters of each model that the program calls, outer ones first."""
-    training = _training(events)
-    if not training.gradients:
+    optimizers = _optimizers(events)
+    seen = _seen(events, optimizers)
+    if not seen.gradients:
         return []
-    holders = training.holders
-    looks = [look for model in _models(events, training) for look in _layers(model, training, holders)]
-    outermost = {id(layer): layer for layer, one in looks if one.is_outermost}
-    inside = {id(one) for layer in outermost.values() for _, one, _ in below(layer) if one is not layer}
-    return [
-        replace(one, is_outermost=False) if one.is_outermost and id(layer) in inside else one
-        for layer, one in looks
-    ]
+    looks = [look for model in _models(events, seen) for look in _layers(model, seen, optimizers)]
+    alone = [layer for layer, one in looks if one.is_outermost]
+    inside = {id(one) for layer in alone for _, one, _ in below(layer) if one is not layer}
+    return [replace(one, is_outermost=one.is_outermost and id(layer) not in inside) for layer, one in looks]
 
 
-def _training(events: list[Event]) -> _Training:
-    found = _Training()
-    scopes: dict[Object, set[Value | None]] = {}
-    stepping = set[Object]()
-    broken = {_scope(event) for event in events if event.action == "break off"}
-    found.idle = _idle(events)
+def _optimizers(events: list[Event]) -> _Optimizers:
+    found = _Optimizers({}, {}, set())
     for event in events:
-        for one in options(event.subject) if isinstance(event.subject, Value) else ():
-            if isinstance(one, Object) and one.cls.is_a(OPTIMIZER):
+        for one in _objects(event.subject):
+            if one.cls.is_a(OPTIMIZER):
                 found.groups.setdefault(one, held_by(one))
-                scopes.setdefault(one, set()).add(_scope(event))
+                found.scopes.setdefault(one, set()).add(_scope(event))
                 if event.action == Action.STEP:
-                    stepping.add(one)
+                    found.stepping.add(one)
+    return found
+
+
+def _scope(event: Event) -> Value | None:
+    """The function or class that is run on its own, None for the script: what happens in it knows of each other."""
+    entry = event.entry
+    return entry.owner or entry if isinstance(entry, Function) else entry
+
+
+def _seen(events: list[Event], optimizers: _Optimizers) -> _Parameters:
+    found = _Parameters(idle=_idle(events))
+    broken = {_scope(event) for event in events if event.action == "break off"}
     for event in events:
         subject = event.subject
         if event.action == Action.BACKWARD:
             scope = _scope(event)
-            around = [one for one in found.groups if not scopes[one].isdisjoint({None, scope})]
-            if all(found.groups[one].complete for one in around) and broken.isdisjoint({None, scope}):
-                _note(found, event, [one for one in around if one in stepping])
+            around = optimizers.around(scope)
+            if broken.isdisjoint({None, scope}) and all(optimizers.groups[one].complete for one in around):
+                _reach(
+                    found,
+                    event,
+                    {one: optimizers.groups[one] for one in around if one in optimizers.stepping},
+                )
         elif event.action == "write" and isinstance(subject, Tensor):
-            parameter = id(subject.fields.get("of", subject))
-            if found.gradients[parameter]:
-                found.written.add(parameter)
-            elif event.detail["by"] in FILLED:
-                found.filled.add(parameter)
+            _write(found, id(subject.fields.get("of", subject)), event.detail["by"])
         elif event.action in ("copy", "hand over", "load") and isinstance(subject, Object):
             found.foreign.update(map(id, _inside(subject)))
         elif event.action == "replace":
-            for one in options(event.detail["old"]):
-                found.replaced.update(map(id, _parameters(one)))
+            found.replaced |= {id(each) for one in options(event.detail["old"]) for each in _parameters(one)}
     return found
 
 
@@ -106,31 +122,26 @@ def _idle(events: list[Event]) -> set[int]:
     return {id(event.subject) for event in called} - trained
 
 
-def _note(found: _Training, event: Event, stepping: list[Object]) -> None:
-    """A backward pass, in a place of the program where these optimizers step."""
+def _reach(found: _Parameters, event: Event, stepping: dict[Object, Group]) -> None:
+    """A backward pass, in a part of the program where these optimizers step."""
     roots = event.detail["roots"]
-    reached = {id(one) for one in roots}
-    beside = next(
-        (
-            optimizer
-            for optimizer in stepping
-            if any(id(one) in reached and one.cls is PARAMETER for one in found.groups[optimizer].parameters)
-        ),
-        None,
-    )
-    if beside is not None:
-        for one in reached:
-            found.gradients[one] += event.times
-            found.beside.setdefault(one, beside)
+    for optimizer, group in stepping.items():
+        if any(one in roots and one.cls is PARAMETER for one in group.parameters):
+            for one in roots:
+                found.gradients[id(one)] += event.times
+                found.beside.setdefault(id(one), optimizer)
+            return
 
 
-def _scope(event: Event) -> Value | None:
-    """The function or class that is run on its own, None for the script: what happens there knows of each other."""
-    entry = event.entry
-    return entry.owner or entry if isinstance(entry, Function) else entry  # type: ignore[no-any-return]
+def _write(found: _Parameters, parameter: int, by: str) -> None:
+    """The program itself writes to a parameter."""
+    if found.gradients[parameter]:
+        found.written.add(parameter)
+    elif by in FILLED:
+        found.foreign.add(parameter)
 
 
-def _models(events: list[Event], training: _Training) -> list[Object]:
+def _models(events: list[Event], seen: _Parameters) -> list[Object]:
     """The modules that are called, but for those inside of another: the model whose method calls them, if there is one."""
     found: dict[int, Object] = {}
     for event in events:
@@ -139,63 +150,53 @@ def _models(events: list[Event], training: _Training) -> list[Object]:
             model = next(filter(is_module, callers), event.subject)
             found.setdefault(id(model), model)
             if any(one.cls.out_of_sight for one in callers):  # who wrote its class may train it
-                training.foreign.update(map(id, _inside(model)))
+                seen.foreign.update(map(id, _inside(model)))
     return list(found.values())
 
 
-def _layers(
-    model: Object, training: _Training, holders: dict[int, Object]
-) -> Iterator[tuple[Object, Membership]]:
+def _layers(model: Object, seen: _Parameters, optimizers: _Optimizers) -> Iterator[tuple[Object, Membership]]:
     """The layers of a model that have parameters."""
-    own = [one for _, one in held(model).parameters]
-    stale = {
-        id(one): holder
-        for holder, group in training.groups.items()
-        for one in group.parameters
-        if id(one) in training.replaced and not training.gradients[id(one)]
-    }
-    stale = {one: holder for one, holder in stale.items() if one not in set(map(id, own))}
-    beside = [*stale.values(), *(holders[id(one)] for one in own if id(one) in holders)]
-    pending = [("", model, True)] if id(model) not in training.idle else []
+    holders = optimizers.holders
+    own = [id(one) for _, one in held(model).parameters]
+    stale = [one for one in holders if one in seen.replaced and one not in own and not seen.gradients[one]]
+    of_model = [holders[one] for one in (*stale, *own) if one in holders]
+    pending = [] if id(model) in seen.idle else [("", model, True)]
     while pending:
         name, layer, may_be_outermost = pending.pop(0)
         parameters = _parameters(layer)
         if layer.made is None or not parameters:
             continue
-        trainable = [one for one in parameters if one.facts.requires is True]
-        left = [one for one in trainable if id(one) not in holders]
+        trainable = [id(one) for one in parameters if one.facts.requires is True]
+        left = [one for one in trainable if one not in holders]
         alone = bool(left) and len(left) == len(trainable)
-        got = [training.gradients[id(one)] for one in left if training.gradients[id(one)]]
-        others = [*beside, *(training.beside[id(one)] for one in trainable if id(one) in training.beside)]
-        is_written = any(id(one) in training.written for one in left)
-        yield (
-            layer,
-            Membership(
-                position(layer.made),
-                name,
-                trainable=len(trainable),
-                held=len(trainable) - len(left),
-                is_outermost=alone and may_be_outermost,
-                is_fresh=alone and _is_fresh(layer, training),
-                left_out=0 if is_written else len(got),
-                steps=0 if is_written else min(got, default=0),
-                optimizer=next((position(one.made) for one in others if one.made is not None), None),
-                stale=len(stale),
-            ),
+        got = [seen.gradients[one] for one in left if seen.gradients[one]]
+        if not seen.written.isdisjoint(left):
+            got = []
+        others = [*of_model, *(seen.beside[one] for one in left if one in seen.beside)]
+        membership = Membership(
+            position(layer.made),
+            name,
+            trainable=len(trainable),
+            held=len(trainable) - len(left),
+            is_outermost=alone and may_be_outermost,
+            is_fresh=alone and _is_fresh(layer, seen),
+            left_out=len(got),
+            steps=min(got, default=0),
+            optimizer=next((position(one.made) for one in others if one.made is not None), None),
+            stale=len(stale),
         )
+        yield layer, membership
         pending += [
             (f"{name}.{key}" if name else key, child, may_be_outermost and not alone)
             for key, child, sure in children(layer)
-            if sure and id(child) not in training.idle
+            if sure and id(child) not in seen.idle
         ]
 
 
-def _is_fresh(layer: Object, training: _Training) -> bool:
+def _is_fresh(layer: Object, seen: _Parameters) -> bool:
     """Whether the program has built all of it, of layers that are known, and has put nothing into it."""
     return not held(layer).open and not any(
-        id(one) in training.foreign
-        or id(one) in training.filled
-        or (is_module(one) and (one.cls.is_a(DISTANT) or one.cls.out_of_sight))
+        id(one) in seen.foreign or (is_module(one) and (one.cls.is_a(DISTANT) or one.cls.out_of_sight))
         for one in _inside(layer)
     )
 
@@ -211,7 +212,7 @@ def _parameters(value: Value) -> list[Tensor]:
 
 
 def _inside(value: Object, seen: set[int] | None = None, depth: int = MOST_DEEP) -> Iterator[Object]:
-    """An object, and the modules and parameters that it and its attributes hold."""
+    """The modules and parameters that an object is, or that its attributes hold."""
     seen = set() if seen is None else seen
     if id(value) in seen or not depth:
         return
@@ -222,11 +223,12 @@ def _inside(value: Object, seen: set[int] | None = None, depth: int = MOST_DEEP)
     elif isinstance(value, Tensor):
         yield value
     else:
-        for attribute in list(value.fields.values()):
-            for one in _objects(attribute):
+        parts = value.every if isinstance(value, Sequence) else tuple(value.fields.values())
+        for part in parts:
+            for one in _objects(part):
                 yield from _inside(one, seen, depth - 1)
 
 
-def _objects(value: object) -> Iterable[Object]:
-    """The objects that an attribute may be."""
-    return [one for one in options(value) if isinstance(one, Object)] if isinstance(value, Value) else ()
+def _objects(value: object) -> list[Object]:
+    """The objects that a value may be."""
+    return [one for one in options(value) if isinstance(one, Object)] if isinstance(value, Value) else []
