@@ -323,7 +323,11 @@ LONGEST = 2_000
 
 def _length(value: Any) -> int:
     return (
-        sum(map(_length, value)) if isinstance(value, list | tuple) else len(value) if isinstance(value, str) else 1
+        sum(map(_length, value))
+        if isinstance(value, list | tuple)
+        else len(value)
+        if isinstance(value, str)
+        else 1
     )
 
 

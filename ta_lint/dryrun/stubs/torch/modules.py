@@ -263,12 +263,14 @@ def _buffers(made: Call) -> Value:
 
 @method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
+    made.emit("parameters", made.own())
     known, rest = held(made.own()).in_order()
     return list_of([one for _, one in known], rest)
 
 
 @method(MODULE, "named_parameters")
 def _named_parameters(made: Call) -> Value:
+    made.emit("parameters", made.own())
     known, rest = held(made.own()).in_order()
     pairs = [
         tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
