@@ -7,7 +7,7 @@ from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.library import find
 from ta_lint.dryrun.stubs.torch.modules import below, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.values import TRUE, Class, Known, Object, Sequence, Table, Value
+from ta_lint.dryrun.values import TRUE, Class, Known, Object, Sequence, Table
 from ta_lint.events.decay import BuiltOptimizer, Group, HeldParameter, Role, role_of
 from ta_lint.events.event import Event
 
@@ -108,18 +108,13 @@ def _is_a(layer: Object, *names: str) -> bool:
 def _holders(events: list[Event]) -> dict[int, list[_Holder]]:
     """The layers that have a parameter, with its names in the largest model that has them."""
     found: dict[int, dict[int, _Holder]] = {}
-    models = {id(event.subject): event.subject for event in events if _is_model(event.subject)}
-    for model in models.values():
-        for prefix, layer, _ in below(model):
+    subjects = {id(event.subject): event.subject for event in events}.values()
+    models = [[*below(one)] for one in subjects if isinstance(one, Object) and is_module(one)]
+    for model in sorted(models, key=len, reverse=True):
+        for prefix, layer, _ in model:
             for name, value in layer.fields.items():
                 if isinstance(value, Tensor) and value.cls is PARAMETER:
                     path = f"{prefix}.{name}" if prefix else str(name)
-                    whole = name == "parameters of its own"
-                    known = found.setdefault(id(value), {})
-                    if id(layer) not in known or len(known[id(layer)].name) < len(path):
-                        known[id(layer)] = _Holder(path, layer, whole)
+                    holder = _Holder(path, layer, name == "parameters of its own")
+                    found.setdefault(id(value), {}).setdefault(id(layer), holder)
     return {parameter: list(layers.values()) for parameter, layers in found.items()}
-
-
-def _is_model(value: Value | None) -> bool:
-    return value is not None and is_module(value)
