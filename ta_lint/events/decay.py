@@ -48,8 +48,8 @@ class HeldParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """A group of parameters in an optimizer."""
+class DecayGroup:
+    """A group of parameters in an optimizer, and how they decay."""
 
     decay: float | None
     """The weight decay; None where it is not known."""
@@ -74,7 +74,7 @@ class HasGroups(Protocol):
         ...
 
     @property
-    def decays(self) -> tuple[Group, ...]:
+    def decays(self) -> tuple[DecayGroup, ...]:
         """Its groups; without their parameters if none of them has a weight decay."""
         ...
 
@@ -84,4 +84,4 @@ class BuiltOptimizer:
     """An optimizer that a dry run has built."""
 
     place: Place
-    decays: tuple[Group, ...]
+    decays: tuple[DecayGroup, ...]

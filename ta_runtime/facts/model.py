@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from ta_lint.events.decay import Group, HeldParameter, role_of
+from ta_lint.events.decay import DecayGroup, HeldParameter, role_of
 from ta_runtime.naming import Layer, Names, Parameter
 from ta_runtime.probes.sources import of_class
 
@@ -115,12 +115,12 @@ class Optimizer:
         return self.optimizer.param_groups
 
     @property
-    def decays(self) -> tuple[Group, ...]:
+    def decays(self) -> tuple[DecayGroup, ...]:
         """Its groups; without their parameters if none of them has a weight decay."""
         decayed = any(group.get("weight_decay") for group in self.groups)
         holders = self.names.holders() if decayed else {}
         return tuple(
-            Group(
+            DecayGroup(
                 float(group["weight_decay"]) if "weight_decay" in group else None,
                 "AdamW" in self.kind or bool(group.get("decoupled_weight_decay")),
                 tuple(_held(one, holders.get(id(one), [])) for one in group["params"]) if decayed else (),

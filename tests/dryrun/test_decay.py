@@ -8,7 +8,7 @@ from observed import watched
 
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.events.decay import Group
+from ta_lint.events.decay import DecayGroup
 from ta_runtime.facts import Optimizer
 
 START = """\
@@ -61,9 +61,9 @@ BUILT = {
 def test_the_dry_run_knows_the_groups_that_the_run_sees(
     built: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real: list[tuple[Group, ...]] = []
+    real: list[tuple[DecayGroup, ...]] = []
 
-    def kept(optimizer: Optimizer, original: Any = Optimizer.decays.fget) -> tuple[Group, ...]:
+    def kept(optimizer: Optimizer, original: Any = Optimizer.decays.fget) -> tuple[DecayGroup, ...]:
         real.append(original(optimizer))
         return real[-1]
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ta_lint.events.decay import Group, HasGroups, HeldParameter, Role
+from ta_lint.events.decay import DecayGroup, HasGroups, HeldParameter, Role
 from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 
 KEYWORDS = ("weight_decay", ("parameters", "named_parameters"))
@@ -50,7 +50,7 @@ def check_init(optimizer: HasGroups) -> Iterator[Suspicion]:
         yield Suspicion(optimizer.place, message, _evidence(shrunk, decayed), is_note=True)
 
 
-def _shrunk(group: Group, *, excludes: bool) -> list[HeldParameter]:
+def _shrunk(group: DecayGroup, *, excludes: bool) -> list[HeldParameter]:
     """The parameters of a decayed group that were meant to be left out, or that the decay is too strong for."""
     is_strong = group.is_decoupled and group.decay is not None and group.decay >= STRONG
     if not excludes and not is_strong:
@@ -59,7 +59,7 @@ def _shrunk(group: Group, *, excludes: bool) -> list[HeldParameter]:
     return [one for one in group.parameters if one.role in roles]
 
 
-def _is_exclusion(group: Group) -> bool:
+def _is_exclusion(group: DecayGroup) -> bool:
     """Whether a group excludes norm weights or biases from the decay; a group that its filter left empty should.
 
     Not one of embeddings alone: leaving those out says nothing about the others.
@@ -70,6 +70,6 @@ def _is_exclusion(group: Group) -> bool:
     return meant and not any(one.role is Role.MATRIX for one in group.parameters)
 
 
-def _evidence(shrunk: list[HeldParameter], decayed: list[Group]) -> dict[str, float | str]:
+def _evidence(shrunk: list[HeldParameter], decayed: list[DecayGroup]) -> dict[str, float | str]:
     kinds = Counter(one.role.value for one in shrunk if one.role is not None)
     return {**kinds, "first": shrunk[0].name, "weight_decay": max(group.decay or 0.0 for group in decayed)}

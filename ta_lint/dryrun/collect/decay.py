@@ -8,7 +8,7 @@ from ta_lint.dryrun.machine.library import find
 from ta_lint.dryrun.stubs.torch.modules import below, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import TRUE, Class, Known, Object, Sequence, Table
-from ta_lint.events.decay import BuiltOptimizer, Group, HeldParameter, Role, role_of
+from ta_lint.events.decay import BuiltOptimizer, DecayGroup, HeldParameter, Role, role_of
 from ta_lint.events.event import Event
 
 OF_TORCH = "torch.optim."
@@ -45,7 +45,7 @@ def decays_of(events: list[Event]) -> list[BuiltOptimizer]:
     ]
 
 
-def _groups(optimizer: Object, holders: dict[int, list[_Holder]]) -> list[Group]:
+def _groups(optimizer: Object, holders: dict[int, list[_Holder]]) -> list[DecayGroup]:
     groups = optimizer.fields.get("param_groups")
     if not isinstance(groups, Sequence):
         return []
@@ -53,11 +53,11 @@ def _groups(optimizer: Object, holders: dict[int, list[_Holder]]) -> list[Group]
     return [_group(one, kind, holders) for one in groups.items if isinstance(one, Table)]
 
 
-def _group(group: Table, kind: str, holders: dict[int, list[_Holder]]) -> Group:
+def _group(group: Table, kind: str, holders: dict[int, list[_Holder]]) -> DecayGroup:
     parameters = group.fields.get("params")
     items = parameters.items if isinstance(parameters, Sequence) else ()
     tensors = [one for one in items if isinstance(one, Tensor)]
-    return Group(
+    return DecayGroup(
         _decay(group, kind),
         "AdamW" in kind or group.fields.get("decoupled_weight_decay") == TRUE,
         tuple(_held(one, holders.get(id(one), [])) for one in tensors),
