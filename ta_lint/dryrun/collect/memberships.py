@@ -144,13 +144,16 @@ def _write(found: _Parameters, parameter: int, by: str) -> None:
 def _models(events: list[Event], seen: _Parameters) -> list[Object]:
     """The modules that are called, but for those inside of another: the model whose method calls them, if there is one."""
     found: dict[int, Object] = {}
+    distrusted: set[int] = set()
     for event in events:
         if event.action == Action.FORWARD and not event.detail["inside"]:
             callers = event.detail["callers"]
             model = next(filter(is_module, callers), event.subject)
             found.setdefault(id(model), model)
-            if any(one.cls.out_of_sight for one in callers):  # who wrote its class may train it
-                seen.foreign.update(map(id, _inside(model)))
+            for one in callers:
+                if one.cls.out_of_sight and id(one) not in distrusted:
+                    distrusted.add(id(one))  # who wrote its class may train what it has
+                    seen.foreign.update(map(id, _inside(one)))
     return list(found.values())
 
 
