@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.library import find
-from ta_lint.dryrun.stubs.torch.modules import below, is_module
+from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import TRUE, Class, Known, Object, Sequence, Table
 from ta_lint.events.decay import BuiltOptimizer, DecayGroup, HeldParameter, Role, role_of
@@ -115,6 +115,6 @@ def _holders(events: list[Event]) -> dict[int, list[_Holder]]:
             for name, value in layer.fields.items():
                 if isinstance(value, Tensor) and value.cls is PARAMETER:
                     path = f"{prefix}.{name}" if prefix else str(name)
-                    holder = _Holder(path, layer, name == "parameters of its own")
+                    holder = _Holder(path, layer, name == ALL_PARAMETERS)
                     found.setdefault(id(value), {}).setdefault(id(layer), holder)
     return {parameter: list(layers.values()) for parameter, layers in found.items()}

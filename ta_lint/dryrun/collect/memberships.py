@@ -55,8 +55,8 @@ class _Parameters:
     """Those that are copies, were loaded or filled with numbers before that, or are in the hands of code out of sight."""
     idle: set[int] = field(default_factory=set)
     """The modules that run, and never in training mode while autograd records."""
-    replaced: set[int] = field(default_factory=set)
-    """The parameters of what a module had before it got something else in its place."""
+    successors: dict[int, Object] = field(default_factory=dict)
+    """Those that took the place of others which an optimizer held by then: that optimizer."""
 
 
 def memberships_of(events: list[Event]) -> list[Membership]:
@@ -92,9 +92,12 @@ def _scope(event: Event) -> Value | None:
 def _seen(events: list[Event], optimizers: _Optimizers) -> _Parameters:
     found = _Parameters(idle=_idle(events))
     broken = {_scope(event) for event in events if event.action == "break off"}
+    built: dict[Object, Group] = {}
     for event in events:
         subject = event.subject
-        if event.action == Action.BACKWARD:
+        if event.action == "optimizer" and isinstance(subject, Object):
+            built[subject] = optimizers.groups[subject]
+        elif event.action == Action.BACKWARD:
             scope = _scope(event)
             around = optimizers.around(scope)
             if broken.isdisjoint({None, scope}) and all(optimizers.groups[one].complete for one in around):
@@ -108,7 +111,7 @@ def _seen(events: list[Event], optimizers: _Optimizers) -> _Parameters:
         elif event.action in ("copy", "hand over", "load") and isinstance(subject, Object):
             found.foreign.update(map(id, _inside(subject)))
         elif event.action == "replace":
-            found.replaced |= {id(each) for one in options(event.detail["old"]) for each in _parameters(one)}
+            _replace(found, event, built)
     return found
 
 
@@ -131,6 +134,18 @@ def _reach(found: _Parameters, event: Event, stepping: dict[Object, Group]) -> N
                 found.gradients[id(one)] += event.times
                 found.beside.setdefault(id(one), optimizer)
             return
+
+
+def _replace(found: _Parameters, event: Event, built: dict[Object, Group]) -> None:
+    """A part of a model takes the place of another one, when these optimizers are there."""
+    old, new = (
+        {id(each) for one in options(event.detail[part]) for each in _parameters(one)}
+        for part in ("old", "new")
+    )
+    holders = {id(one): optimizer for optimizer, group in built.items() for one in group.parameters}
+    holders |= found.successors
+    if (optimizer := next((holders[one] for one in old if one in holders), None)) is not None:
+        found.successors.update(dict.fromkeys(new, optimizer))
 
 
 def _write(found: _Parameters, parameter: int, by: str) -> None:
@@ -161,8 +176,7 @@ def _layers(model: Object, seen: _Parameters, optimizers: _Optimizers) -> Iterat
     """The layers of a model that have parameters."""
     holders = optimizers.holders
     own = [id(one) for _, one in held(model).parameters]
-    stale = [one for one in holders if one in seen.replaced and one not in own and not seen.gradients[one]]
-    of_model = [holders[one] for one in (*stale, *own) if one in holders]
+    of_model = [holders[one] for one in own if one in holders]
     pending = [] if id(model) in seen.idle else [("", model, True)]
     while pending:
         name, layer, may_be_outermost = pending.pop(0)
@@ -175,7 +189,8 @@ def _layers(model: Object, seen: _Parameters, optimizers: _Optimizers) -> Iterat
         got = [seen.gradients[one] for one in left if seen.gradients[one]]
         if not seen.written.isdisjoint(left):
             got = []
-        others = [*of_model, *(seen.beside[one] for one in left if one in seen.beside)]
+        stale = [seen.successors[one] for one in left if one in seen.successors]
+        others = [*stale, *of_model, *(seen.beside[one] for one in left if one in seen.beside)]
         membership = Membership(
             position(layer.made),
             name,

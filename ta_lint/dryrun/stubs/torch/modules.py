@@ -35,6 +35,10 @@ DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
 
 
+ALL_PARAMETERS = "parameters of its own"
+"""The name of the parameter that stands for all parameters of a module whose layers are out of sight."""
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """The parameters of something, with their names there, and whether these are all."""
@@ -67,7 +71,7 @@ def distant(machine: Machine, made: Call | None, cls: Class = DISTANT) -> Object
     return Object(
         cls,
         place,
-        {"training": TRUE, "parameters of its own": Tensor(replace(PLAIN, requires=True), place, PARAMETER)},
+        {"training": TRUE, ALL_PARAMETERS: Tensor(replace(PLAIN, requires=True), place, PARAMETER)},
     )
 
 
@@ -155,19 +159,22 @@ def _new(made: Call) -> Value:
     return module
 
 
-@method(MODULE, "__replaced__")
-def _replaced(made: Call) -> Value:
+@method(MODULE, "__attached__")
+def _attached(made: Call) -> Value:
     """A part that takes the place of something else comes behind the other parts."""
     own, name, new = made.own(), made.constant(1, "name"), made.args[2]
-    replaced(made, own, own.fields[name], new)
-    if _is_part(new) and not any(map(_is_part, options(own.fields[name]))):
+    old = own.fields.get(name)
+    if not _is_part(new):
+        return NONE
+    replaced(made, own, own.fields.get(ALL_PARAMETERS) if old is None else old, new)
+    if old is not None and not any(map(_is_part, options(old))):
         made.machine.state.remove(own.fields, name)
     return NONE
 
 
-def replaced(made: Call, own: Object, old: Value, new: Value) -> None:
-    """A module gets a part instead of another one."""
-    if old is not new and any(map(_is_part, options(old))):
+def replaced(made: Call, own: Object, old: Value | None, new: Value) -> None:
+    """A module gets a part instead of another one; `old` is what stands for all its parameters if its parts are out of sight."""
+    if old is not None and old is not new and any(map(_is_part, options(old))):
         made.emit("replace", own, old=old, new=new)
 
 
@@ -273,7 +280,7 @@ def _named_parameters(made: Call) -> Value:
     made.emit("parameters", made.own())
     known, rest = held(made.own()).in_order()
     pairs = [
-        tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
+        tuple_of([Known(name) if name != ALL_PARAMETERS else Unknown("a name", "str"), one])
         for name, one in known
     ]
     return list_of(pairs, None if rest is None else tuple_of([Unknown("a name", "str"), rest]))
