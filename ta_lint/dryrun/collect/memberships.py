@@ -9,7 +9,7 @@ from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import Group, held_by
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, below, children, held, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
+from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, WRAPPER
 from ta_lint.dryrun.values import TRUE, Function, Object, Sequence, Value, options
 from ta_lint.events.event import Event
 from ta_lint.events.membership import Membership
@@ -163,13 +163,20 @@ def _models(events: list[Event], seen: _Parameters) -> list[Object]:
     for event in events:
         if event.action == Action.FORWARD and not event.detail["inside"]:
             callers = event.detail["callers"]
-            model = next(filter(is_module, callers), event.subject)
+            model = _unwrapped(next(filter(is_module, callers), event.subject))
             found.setdefault(id(model), model)
             for one in callers:
                 if one.cls.out_of_sight and id(one) not in distrusted:
                     distrusted.add(id(one))  # who wrote its class may train what it has
                     seen.foreign.update(map(id, _inside(one)))
     return list(found.values())
+
+
+def _unwrapped(model: Object) -> Object:
+    """A model without what is wrapped around it for several devices."""
+    while model.cls.is_a(WRAPPER) and isinstance(inner := model.fields.get("module"), Object):
+        model = inner
+    return model
 
 
 def _layers(model: Object, seen: _Parameters, optimizers: _Optimizers) -> Iterator[tuple[Object, Membership]]:
