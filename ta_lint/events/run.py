@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from ta_lint.events.decay import HasGroups
+from ta_lint.events.frozen import FrozenPart
 from ta_lint.events.loop import Loop
 from ta_lint.events.membership import Membership
 
@@ -13,6 +14,7 @@ class Run:
 
     loop: Loop = field(default_factory=Loop)
     memberships: list[Membership] = field(default_factory=list)
+    frozen_parts: list[FrozenPart] = field(default_factory=list)
     optimizers: list[HasGroups] = field(default_factory=list)
     """Those that a dry run builds; a run has each looked at by itself, as soon as it steps."""
     broke_off: bool = False

@@ -4,6 +4,7 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
+from ta_lint.events.frozen import FrozenPart
 from ta_lint.events.loop import (
     Condition,
     Loop,
@@ -28,7 +29,6 @@ from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
 from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, OneTarget, Overfitting, Unmoved
-from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys

@@ -14,7 +14,6 @@ from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
-from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
@@ -86,7 +85,6 @@ class Run(events.Run):
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
     adapted_models: list[AdaptedModel] = field(default_factory=list)
-    frozen_parts: list[FrozenPart] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
     compilations: list[Compilation] = field(default_factory=list)
     targets: list[TargetNetwork] = field(default_factory=list)

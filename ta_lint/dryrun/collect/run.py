@@ -1,6 +1,7 @@
 """All facts of a dry run."""
 
 from ta_lint.dryrun.collect.decay import decays_of
+from ta_lint.dryrun.collect.frozen import frozen_parts_of
 from ta_lint.dryrun.collect.histories import histories_of
 from ta_lint.dryrun.collect.memberships import memberships_of
 from ta_lint.dryrun.collect.optimizers import optimizers_of
@@ -14,5 +15,6 @@ def run_of(events: list[Event]) -> Run:
     return Run(
         Loop(histories=histories_of(events), optimizers=optimizers_of(events)),
         memberships=memberships_of(events),
+        frozen_parts=frozen_parts_of(events),
         optimizers=[*decays_of(events)],
     )

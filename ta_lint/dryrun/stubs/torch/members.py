@@ -28,7 +28,7 @@ from ta_lint.dryrun.values import NONE, Known, Sequence, Unknown, Value
 @attribute_of(TENSOR, "data")
 def _data(made: Call) -> Value:
     own = made.own(Tensor)
-    if own.takes_gradient:
+    if own.takes_gradient or own.cls is PARAMETER:
         data = Tensor(replace(own.facts, requires=False), made.place, DATA)
         data.fields["of"] = own
         return data
@@ -224,6 +224,14 @@ def _backward_of_something(made: Call) -> Value:
     if loss is not None:
         made.emit("unknown", None, before=gradients.lost(made.machine, *made.machine.optimizers))
     return NONE
+
+
+@method(UNSEEN, "eval")
+def _part_in_evaluation_mode(made: Call) -> Value:
+    """Of a part of a model whose layers are not known, perhaps."""
+    value = made.args[0]
+    made.emit("visit", value.of if isinstance(value, Unknown) else None)
+    return Unknown(getattr(value, "why", ""))
 
 
 @method(UNSEEN, "zero_grad")

@@ -35,6 +35,8 @@ DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
 
 
+HAS_BATCH_NORMS = ("it has batch norms",)
+"""The key under which a module whose layers are out of sight says so, which no attribute has."""
 ALL_PARAMETERS = "parameters of its own"
 """The name of the parameter that stands for all parameters of a module whose layers are out of sight."""
 
@@ -289,6 +291,7 @@ def _named_parameters(made: Call) -> Value:
 @method(MODULE, "modules", "children", "named_modules", "named_children")
 def _modules(made: Call) -> Value:
     own, name = made.own(), made.name
+    made.emit("visit", own)
     known, rest = in_order(
         below(own) if name.endswith("modules") else children(own),
         "a module out of sight" if held(own).open else None,
@@ -332,6 +335,7 @@ def _moved(made: Call) -> Value:
 
 @method(MODULE, "apply")
 def _apply(made: Call) -> Value:
+    made.emit("visit", made.own())
     each_held(
         made.machine,
         [(one, sure) for _, one, sure in below(made.own())],
