@@ -53,6 +53,7 @@ BUILT = {
     "an empty group": "torch.optim.AdamW([{'params': model.parameters()}, {'params': [], 'weight_decay': 0}])",
     "a tied weight": "torch.optim.AdamW((setattr(model.head, 'weight', model.embed.weight), model.parameters())[1])",
     "a frozen part": "torch.optim.AdamW((model.block.requires_grad_(False), model.parameters())[1])",
+    "of each module alone": "torch.optim.AdamW([{'params': [p for m in model.modules() for n, p in m.named_parameters(recurse=False) if isinstance(m, RMSNorm)], 'weight_decay': 0}, {'params': [p for m in model.modules() for p in m.parameters(False) if not isinstance(m, RMSNorm)]}])",
     "parameters one by one": "torch.optim.AdamW([model.head.weight, model.block[1].weight])",
 }
 

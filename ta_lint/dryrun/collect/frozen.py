@@ -14,7 +14,7 @@ from ta_lint.dryrun.stubs.torch.modules import (
     is_module,
 )
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.values import FALSE, TRUE, Class, Object, Value
+from ta_lint.dryrun.values import FALSE, TRUE, Class, Known, Object, Value
 from ta_lint.events.event import Event
 from ta_lint.events.frozen import FrozenPart
 from ta_lint.events.place import Place
@@ -71,7 +71,7 @@ def _norms(part: Object) -> Iterator[Object]:
         sizes = layer.fields.get("sizes", {})
         is_norm = isinstance(norm, Class) and layer.cls.is_a(norm)
         keeps = is_norm and sizes.get("track_running_stats") is True and sizes.get("momentum") not in (0, ...)
-        if sure and (keeps or layer.fields.get(HAS_BATCH_NORMS) == TRUE):
+        if sure and (keeps or HAS_BATCH_NORMS in layer.fields):
             yield layer
 
 
@@ -144,4 +144,5 @@ def _has(model: Value | None, part: Object) -> bool:
 
 
 def _class(part: Object) -> str:
-    return part.cls.name.rpartition(".")[2]
+    network = part.fields.get(HAS_BATCH_NORMS)
+    return str(network.value) if isinstance(network, Known) else part.cls.name.rpartition(".")[2]

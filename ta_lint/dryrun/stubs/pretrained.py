@@ -5,7 +5,7 @@ import re
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import family, method, new_class, stub
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, HAS_BATCH_NORMS, distant
-from ta_lint.dryrun.values import NONE, TRUE, Native, Object, Unknown, Value
+from ta_lint.dryrun.values import NONE, Known, Native, Object, Unknown, Value
 
 WITH_BATCH_NORMS = re.compile(
     r"(wide_)?(resnet|resnext|densenet|mobilenet|efficientnet|mnasnet|shufflenet|googlenet|inception|regnet)\w*|vgg\d+_bn"
@@ -16,7 +16,7 @@ WITH_BATCH_NORMS = re.compile(
 def _model(made: Call) -> Value:
     model = distant(made.machine, made)
     if made.function.startswith("torchvision.models.") and WITH_BATCH_NORMS.fullmatch(made.name):
-        model.fields[HAS_BATCH_NORMS] = TRUE
+        model.fields[HAS_BATCH_NORMS] = Known(made.name)
     return model
 
 

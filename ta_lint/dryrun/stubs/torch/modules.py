@@ -36,7 +36,7 @@ DISTANT = Class("a module out of sight", (MODULE,))
 
 
 HAS_BATCH_NORMS = ("it has batch norms",)
-"""The key under which a module whose layers are out of sight says so, which no attribute has."""
+"""The key under which a module whose layers are out of sight has the name of its network if that has them, which no attribute has."""
 ALL_PARAMETERS = "parameters of its own"
 """The name of the parameter that stands for all parameters of a module whose layers are out of sight."""
 
@@ -107,12 +107,12 @@ def modules(module: Object) -> Iterator[tuple[str, Object]]:
     return ((path, one) for path, one, _ in below(module))
 
 
-def held(module: Object) -> Held:
-    """The parameters of a module and of all below it."""
+def held(module: Object, *, recurse: bool = True) -> Held:
+    """The parameters of a module and of all below it, or only those of its own."""
     found: dict[int, tuple[str, Tensor]] = {}
     perhaps: set[Tensor] = set()
     is_open = False
-    for prefix, one, sure in below(module):
+    for prefix, one, sure in below(module) if recurse else (("", module, True),):
         is_open = is_open or one.cls.out_of_sight or one.fields.get("incomplete") == TRUE
         for name, value in one.fields.items():
             for tensor in options(value) if isinstance(value, Value) else ():
@@ -270,17 +270,22 @@ def _buffers(made: Call) -> Value:
     return list_of((), tuple_of([Unknown("a name", "str"), Tensor()]) if named else Tensor())
 
 
+def _asked(made: Call, index: int) -> tuple[list[tuple[str, Value]], Value | None]:
+    """The parameters that a program asks for: also those of the parts, unless the argument at this index says no."""
+    own, recurse = made.own(), made.constant(index, "recurse", True)
+    made.emit("parameters", own)
+    return held(own, recurse=recurse is ... or bool(recurse)).in_order()
+
+
 @method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
-    made.emit("parameters", made.own())
-    known, rest = held(made.own()).in_order()
+    known, rest = _asked(made, 1)
     return list_of([one for _, one in known], rest)
 
 
 @method(MODULE, "named_parameters")
 def _named_parameters(made: Call) -> Value:
-    made.emit("parameters", made.own())
-    known, rest = held(made.own()).in_order()
+    known, rest = _asked(made, 2)
     pairs = [
         tuple_of([Known(name) if name != ALL_PARAMETERS else Unknown("a name", "str"), one])
         for name, one in known
