@@ -118,7 +118,7 @@ def _look(part: Object, norms: list[Object], events: list[Event], found: dict[Pl
     switched: Event | None = None
     outer: Event | None = None
     for index, event in enumerate(events):
-        if event.action == Action.TRAIN and _is_model(event.subject) and _has(event.subject, part):
+        if event.action == Action.TRAIN and _has_line(event) and _has(event.subject, part):
             switched = event
         if event.action != Action.FORWARD:
             continue
@@ -133,14 +133,19 @@ def _look(part: Object, norms: list[Object], events: list[Event], found: dict[Pl
         one.still += event.times if event.detail["training"] == FALSE else 0
 
 
+def _has_line(event: Event) -> bool:
+    """Whether a line of the program does it, and not the framework that runs a class of it."""
+    return event.place.node is not getattr(event.entry, "node", None)
+
+
 def _freezes(event: Event, part: Object, parameters: set[int]) -> bool:
     if event.action != "freeze":
         return False
-    return id(event.subject) in parameters or (_is_model(event.subject) and _has(event.subject, part))
+    return id(event.subject) in parameters or _has(event.subject, part)
 
 
 def _has(model: Value | None, part: Object) -> bool:
-    return isinstance(model, Object) and any(one is part for _, one, _ in below(model))
+    return isinstance(model, Object) and is_module(model) and any(one is part for _, one, _ in below(model))
 
 
 def _class(part: Object) -> str:
