@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from observed import watched
 
+from ta_lint.checks.runs.ta432_parameters_left_out_of_optimizer import check_progress
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.events import Run
@@ -98,3 +99,14 @@ def test_of_what_code_out_of_sight_may_train_nothing_is_said(before: str, tmp_pa
     script.write_text("import helpers\n" + START + loss + LOOP + before)
     run = run_of(dry_run(str(script)).events)
     assert not [one for one in run.memberships if one.is_outermost and one.is_fresh and one.left_out]
+
+
+@pytest.mark.parametrize(
+    "name", ["prefix_head", "scaffold", "scheme_embed", "target", "teacher", "frozen", "old_percept"]
+)
+def test_no_name_hides_a_layer_that_is_left_out(name: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    loss = f"\n\ndef loss():\n    return {LOSSES['a head that is left out']}\n\n"
+    script.write_text((START + loss + LOOP).replace("head", name))
+    [left] = (one for one in check_progress(run_of(dry_run(str(script)).events)))
+    assert left.place.line == 7
