@@ -1,6 +1,7 @@
 """The parts of models that are frozen and run in training mode."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
@@ -13,124 +14,148 @@ from ta_lint.dryrun.stubs.torch.modules import (
     held,
     is_module,
 )
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
+from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.values import FALSE, TRUE, Class, Known, Object, Value
 from ta_lint.events.event import Event
 from ta_lint.events.frozen import FrozenPart
 from ta_lint.events.place import Place
 
 CHANGES = frozenset({"unfreeze", "hand over", "load", "save", "write"})
-"""What may let a part learn, or change it all the same, while it is used. A saved state shares its numbers with the part."""
+"""What may let a part learn, or change it in another way, while it is used. A saved state shares its numbers with the part."""
+BEFORE = frozenset({"load", "write"})
+"""What of this says nothing before the part is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A frozen part of a model, and what is in it, by id."""
+
+    module: Object
+    norms: frozenset[int]
+    """Its batch norms that keep statistics; itself where it stands for those that it has out of sight."""
+    parameters: frozenset[int]
+    """Those that are frozen."""
+    layers: frozenset[int]
+    """The modules that it is made of, but for those that learn, as a new head of it does."""
+    is_distant: bool
+    """Whether layers of it are out of sight."""
+
+    def has(self, value: Value | None) -> bool:
+        """Whether something is in the part."""
+        return id(value) in self.parameters or id(value) in self.layers
+
+    def is_in(self, value: Value | None) -> bool:
+        """Whether something is a module with a part of it, or with all of it."""
+        return isinstance(value, Object) and is_module(value) and any(map(self.has, _all_in(value)))
 
 
 def frozen_parts_of(events: list[Event]) -> list[FrozenPart]:
-    """The frozen parts with batch norms that the program calls, by the line that puts them into training mode."""
+    """The frozen parts with batch norms that a training calls, by the line that puts them into training mode."""
     found: dict[Place, FrozenPart] = {}
-    for part in _parts(events):
-        norms = list(_norms(part))
-        if norms and not _changes(part, events):
-            _look(part, norms, events, found)
+    if any(event.action == Action.BACKWARD for event in events):
+        for part in _parts(events):
+            if part.norms and not _changes(part, events):
+                _look(part, events, found)
     return list(found.values())
 
 
-def _parts(events: list[Event]) -> list[Object]:
-    """The outermost modules of the models that are called whose parameters are certainly frozen."""
-    models = {id(each.subject): each.subject for each in _calls(events) if not each.detail["inside"]}
+def _parts(events: list[Event]) -> list[_Part]:
+    """The outermost frozen modules of the models that are called."""
+    called = (event for event in events if event.action == Action.FORWARD and not event.detail["inside"])
+    models = {id(event.subject): event.subject for event in called}
     frozen = {id(one): one for model in models.values() for one in _frozen(model)}
     inside = {id(each) for one in frozen.values() for _, each, _ in below(one) if each is not one}
-    return [one for one in frozen.values() if id(one) not in inside]
-
-
-def _calls(events: list[Event]) -> Iterator[Event]:
-    return (event for event in events if event.action == Action.FORWARD)
+    return [_part(one) for one in frozen.values() if id(one) not in inside]
 
 
 def _frozen(module: Object) -> Iterator[Object]:
-    """Of a module that learns, those in it that do not. A network whose layers are out of sight is a part of its own, whatever it has got."""
+    """A module whose parameters are certainly frozen, or else those in it. A network whose layers are out of sight is one if all of them
+    are frozen, whatever it has got since.
+    """
     group = held(module)
-    own = [one for one in module.fields.values() if isinstance(one, Tensor) and one.cls is PARAMETER]
     whole = module.fields.get(ALL_PARAMETERS)
-    if (
-        group.complete
-        and group.parameters
-        and all(one.facts.requires is False for _, one in group.parameters)
-    ):
+    stays = [one for _, one in group.parameters if one.facts.requires is False]
+    if (group.complete and stays and len(stays) == len(group.parameters)) or whole in stays:
         yield module
         return
-    if isinstance(whole, Tensor) and len(own) == 1 and whole.facts.requires is False:
-        yield module
     for _, child, sure in children(module):
         if sure:
             yield from _frozen(child)
 
 
-def _norms(part: Object) -> Iterator[Object]:
-    """The batch norms of a part that keep statistics; the part itself where it stands for those that it has out of sight."""
+def _part(module: Object) -> _Part:
+    layers = [one for _, one, sure in below(module) if sure]
+    parameters = [one for _, one in held(module).parameters]
+    return _Part(
+        module,
+        frozenset(id(one) for one in layers if _moves(one)),
+        frozenset(id(one) for one in parameters if one.facts.requires is False),
+        frozenset(id(one) for one in layers if not _learns(one)),
+        any(HAS_BATCH_NORMS in one.fields for one in layers),
+    )
+
+
+def _moves(layer: Object) -> bool:
+    """Whether a layer keeps statistics that it updates in training mode."""
     norm = find("torch.nn.modules.batchnorm._BatchNorm")
-    for _, layer, sure in below(part):
-        sizes = layer.fields.get("sizes", {})
-        is_norm = isinstance(norm, Class) and layer.cls.is_a(norm)
-        keeps = is_norm and sizes.get("track_running_stats") is True and sizes.get("momentum") not in (0, ...)
-        if sure and (keeps or HAS_BATCH_NORMS in layer.fields):
-            yield layer
+    if HAS_BATCH_NORMS in layer.fields or not (isinstance(norm, Class) and layer.cls.is_a(norm)):
+        return HAS_BATCH_NORMS in layer.fields
+    sizes = layer.fields.get("sizes", {})
+    return sizes.get("track_running_stats") is True and sizes.get("momentum") not in (0, ...)
 
 
-def _changes(part: Object, events: list[Event]) -> bool:
+def _learns(module: Object) -> bool:
+    return any(one.facts.requires is not False for _, one in held(module).parameters)
+
+
+def _all_in(module: Object) -> Iterator[Object]:
+    """A module, the modules in it and their parameters."""
+    yield from (one for _, one, _ in below(module))
+    yield from (one for _, one in held(module).parameters)
+
+
+def _changes(part: _Part, events: list[Event]) -> bool:
     """Whether something may change the part, or the mode of layers in it that are out of sight, once it is in use."""
-    own = {id(one) for _, one, _ in below(part)} | {id(one) for _, one in held(part).parameters}
-    if any(one.facts.requires is not False for _, one in held(part).parameters):
-        own.discard(id(part))  # it is the model: whoever gets it trains or saves it
-    distant = any(HAS_BATCH_NORMS in one.fields for _, one, _ in below(part))
+    modules = {id(one) for _, one, _ in below(part.module)}
     used = False
     for event in events:
         subject = event.subject
-        if event.action == Action.FORWARD:
-            used = used or id(subject) in own
-        elif event.action == "visit" and distant:
-            around = {id(one) for _, one, _ in below(subject)} if _is_model(subject) else own
-            if not own.isdisjoint(around):
-                return True
-        elif event.action in CHANGES and isinstance(subject, Object):
-            touched = subject.fields.get("of", subject) if isinstance(subject, Tensor) else subject
-            before_use = event.action in ("load", "write") and not used
-            if id(touched) in own and not before_use:
-                return True
-            if (
-                event.action == "unfreeze"
-                and _is_model(subject)
-                and not own.isdisjoint(id(one) for _, one in held(subject).parameters)
-            ):
-                return True
+        used = used or (event.action == Action.FORWARD and id(subject) in modules)
+        if event.action == "visit" and part.is_distant and (subject is None or part.is_in(subject)):
+            return True
+        if event.action not in CHANGES or (event.action in BEFORE and not used):
+            continue
+        touched = subject.fields.get("of", subject) if isinstance(subject, Tensor) else subject
+        if part.has(touched) or (event.action == "unfreeze" and part.is_in(touched)):
+            return True
     return False
 
 
-def _is_model(value: Value | None) -> bool:
-    return value is not None and is_module(value)
-
-
-def _look(part: Object, norms: list[Object], events: list[Event], found: dict[Place, FrozenPart]) -> None:
+def _look(part: _Part, events: list[Event], found: dict[Place, FrozenPart]) -> None:
     """What the calls of the part do, once it is frozen."""
-    parameters = {id(one) for _, one in held(part).parameters}
-    layers = {id(one) for one in norms}
-    frozen = max(
-        (index for index, event in enumerate(events) if _freezes(event, part, parameters)), default=-1
+    freezing = (
+        number
+        for number, event in enumerate(events)
+        if event.action == "freeze" and (part.has(event.subject) or part.is_in(event.subject))
     )
     switched: Event | None = None
     outer: Event | None = None
-    for index, event in enumerate(events):
-        if event.action == Action.TRAIN and _has_line(event) and _has(event.subject, part):
+    frozen = max(freezing, default=-1)
+    for number, event in enumerate(events):
+        if event.action == Action.TRAIN and _has_line(event) and part.is_in(event.subject):
             switched = event
         if event.action != Action.FORWARD:
             continue
         outer = event if not event.detail["inside"] else outer
-        if index < frozen or id(event.subject) not in layers or outer is None or event.some_pass:
+        if number < frozen or outer is None or id(event.subject) not in part.norms or event.some_pass:
             continue
         place = position((switched or outer).place)
-        one = found.setdefault(place, FrozenPart(place, _class(part), position(outer.place)))
+        one = found.setdefault(place, FrozenPart(place, _kind(part.module), position(outer.place)))
         one.looks += event.times
-        moves = event.detail["training"] == TRUE
-        one.norms = max(one.norms, len(norms) if moves else 0)
-        one.still += event.times if event.detail["training"] == FALSE else 0
+        if event.detail["training"] == TRUE:
+            one.norms = max(one.norms, len(part.norms))
+        elif event.detail["training"] == FALSE:
+            one.still += event.times
 
 
 def _has_line(event: Event) -> bool:
@@ -138,16 +163,7 @@ def _has_line(event: Event) -> bool:
     return event.place.node is not getattr(event.entry, "node", None)
 
 
-def _freezes(event: Event, part: Object, parameters: set[int]) -> bool:
-    if event.action != "freeze":
-        return False
-    return id(event.subject) in parameters or _has(event.subject, part)
-
-
-def _has(model: Value | None, part: Object) -> bool:
-    return isinstance(model, Object) and is_module(model) and any(one is part for _, one, _ in below(model))
-
-
-def _class(part: Object) -> str:
-    network = part.fields.get(HAS_BATCH_NORMS)
-    return str(network.value) if isinstance(network, Known) else part.cls.name.rpartition(".")[2]
+def _kind(module: Object) -> str:
+    """The name of its class, or of the function that gives such a network."""
+    network = module.fields.get(HAS_BATCH_NORMS)
+    return str(network.value) if isinstance(network, Known) else module.cls.name.rpartition(".")[2]
