@@ -5,6 +5,7 @@ A module has `KEYWORDS`, the plain words that a file must contain before the che
 - `check_progress(run: Run)` or `check_run(run: Run)`, over what happens in a run, as both observers see it: a dry run here, and the
   real one in `ta_runtime`, which asks the first again and again while it goes on. They may say that a suspicion is refuted, which
   counts for a real run alone;
+- or `check_optimizer(optimizer: HasGroups)`, the same for each optimizer that is built;
 - or `check(module: FileFacts) -> Iterator[Suspicion]` over facts about the source;
 - or `check_text(source: Source) -> Iterator[TextFinding]` over text.
 
@@ -97,6 +98,13 @@ def words_around(rules: frozenset[str]) -> WordsAround:
     return WordsAround([check.gate for check in enabled(rules)])
 
 
+def _over_runs(module: ModuleType) -> "tuple[Callable[[Run], Iterator[Said]], ...]":
+    found = [vars(module)[name] for name in ("check_progress", "check_run") if name in vars(module)]
+    if (of_one := vars(module).get("check_optimizer")) is not None:
+        found.append(lambda run: (said for optimizer in run.optimizers for said in of_one(optimizer)))
+    return tuple(found)
+
+
 @cache
 def load(rule: str) -> Check | None:
     """The check of a rule; None if only the run or the engine itself finds violations."""
@@ -106,9 +114,7 @@ def load(rule: str) -> Check | None:
     return Check(
         rule=rule,
         gate=Gate(module.KEYWORDS, getattr(module, "AROUND", ())),
-        over_runs=tuple(
-            vars(module)[name] for name in ("check_progress", "check_run") if name in vars(module)
-        ),
+        over_runs=_over_runs(module),
         fix=getattr(module, "fix", None),
         over_facts=getattr(module, "check", None),
         over_text=getattr(module, "check_text", None),

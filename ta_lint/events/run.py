@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from ta_lint.events.decay import HasGroups
+from ta_lint.events.frozen import FrozenPart
 from ta_lint.events.graph import Average, Backward, GradientReach
 from ta_lint.events.loop import Loop
+from ta_lint.events.membership import Membership
 from ta_lint.events.mode import Switch
 
 
@@ -17,6 +20,10 @@ class Run:
     backwards: list[Backward] = field(default_factory=list)
     reaches: list[GradientReach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
+    memberships: list[Membership] = field(default_factory=list)
+    frozen_parts: list[FrozenPart] = field(default_factory=list)
+    optimizers: list[HasGroups] = field(default_factory=list)
+    """Those that a dry run builds; a run has each looked at by itself, as soon as it steps."""
     over: bool = True
     """Whether it has ended: what it has not done by now it never does."""
     broke_off: bool = False

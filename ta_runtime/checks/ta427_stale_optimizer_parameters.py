@@ -16,7 +16,7 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
             evidence: dict[str, float | int | str] = {
                 "layer": layer.name or "the model",
                 "parameters left out": layer.left_out,
-                "largest gradient norm": layer.gradient,
+                "largest gradient norm": layer.gradient or 0.0,
                 "stale parameters": layer.stale,
                 "steps": layer.steps,
             }

@@ -4,6 +4,7 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
+from ta_lint.events.frozen import FrozenPart
 from ta_lint.events.graph import Average, Backward, GradientReach
 from ta_lint.events.loop import (
     Condition,
@@ -15,6 +16,7 @@ from ta_lint.events.loop import (
     StepPattern,
     Stepped,
 )
+from ta_lint.events.membership import Membership
 from ta_lint.events.mode import Switch
 from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 from ta_runtime.facts.adapter import AdaptedModel
@@ -29,13 +31,11 @@ from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
 from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, OneTarget, Overfitting, Unmoved
-from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language, Markers, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory
 from ta_runtime.facts.model import Machine, Model, Optimizer

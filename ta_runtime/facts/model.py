@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
 
+from ta_lint.events.decay import DecayGroup, HeldParameter, role_of
 from ta_runtime.naming import Layer, Names, Parameter
 from ta_runtime.probes.sources import of_class
 
@@ -113,6 +115,20 @@ class Optimizer:
         return self.optimizer.param_groups
 
     @property
+    def decays(self) -> tuple[DecayGroup, ...]:
+        """Its groups; without their parameters if none of them has a weight decay."""
+        decayed = any(group.get("weight_decay") for group in self.groups)
+        holders = self.names.holders() if decayed else {}
+        return tuple(
+            DecayGroup(
+                float(group["weight_decay"]) if "weight_decay" in group else None,
+                "AdamW" in self.kind or bool(group.get("decoupled_weight_decay")),
+                tuple(_held(one, holders.get(id(one), [])) for one in group["params"]) if decayed else (),
+            )
+            for group in self.groups
+        )
+
+    @property
     def is_scheduled(self) -> bool:
         """Whether a scheduler of torch has its learning rate in hand."""
         return any("initial_lr" in group for group in self.groups)
@@ -128,3 +144,18 @@ class Optimizer:
     @property
     def parameters(self) -> list[Tensor]:
         return [parameter for group in self.groups for parameter in group["params"]]
+
+
+def _held(parameter: Tensor, holders: list[tuple[str, nn.Module]]) -> HeldParameter:
+    """A parameter of an optimizer, and the layers that have it."""
+    if not holders:
+        return HeldParameter("", None, parameter.requires_grad)
+    name, layer = holders[0]
+    role = role_of(
+        name,
+        type(layer).__name__,
+        parameter.dim(),
+        is_embedding=all(isinstance(module, nn.Embedding) for _, module in holders),
+        is_linear=isinstance(layer, nn.Linear | _ConvNd),
+    )
+    return HeldParameter(name, role, parameter.requires_grad)

@@ -14,13 +14,11 @@ from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
-from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import ModeHistory
 from ta_runtime.facts.model import Machine
@@ -66,7 +64,6 @@ class Run(events.Run):
     syncs: list[Sync] = field(default_factory=list)
     seeds: Seeds = field(default_factory=Seeds)
     reads: list[Read] = field(default_factory=list)
-    memberships: list[Membership] = field(default_factory=list)
     contents: list[Content] = field(default_factory=list)
     attributes: list[Attribute] = field(default_factory=list)
     initialisations: list[Initialisation] = field(default_factory=list)
@@ -82,7 +79,6 @@ class Run(events.Run):
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
     adapted_models: list[AdaptedModel] = field(default_factory=list)
-    frozen_parts: list[FrozenPart] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
     compilations: list[Compilation] = field(default_factory=list)
     targets: list[TargetNetwork] = field(default_factory=list)

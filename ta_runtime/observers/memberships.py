@@ -26,6 +26,9 @@ _MOST = 64
 """Parameters of one model that are looked at so: of more, the first."""
 _MOST_STEPS = 8
 """Steps of optimizers in one window in which all that is held is gone through: of more optimizers, those that step first."""
+_EARLY = 256
+"""Optimizer steps after which a layer is settled before the run is over: another phase of the training may build its optimizer
+later, and the layer would then have been left out on purpose for a while."""
 _PATIENCE = 8
 """So often a layer that nobody holds asks for the next step to be looked at as well."""
 
@@ -64,8 +67,7 @@ class _Look:
     looks: int
     with_gradient: int
 
-    @property
-    def membership(self) -> Membership:
+    def membership(self, *, is_settled: bool) -> Membership:
         watches = [] if any(watch.changed for watch in self.watches) else self.watches
         got = [watch for watch in watches if watch.steps]
         return Membership(
@@ -75,11 +77,12 @@ class _Look:
             self.held,
             self.is_outermost,
             self.is_fresh,
+            is_settled,
             looks=self.looks,
             with_gradient=self.with_gradient,
             left_out=len(got),
             steps=min((watch.steps for watch in got), default=0),
-            gradient=max((watch.gradient for watch in got), default=0.0),
+            gradient=max((watch.gradient for watch in got), default=None),
             optimizer=self.optimizer,
             stale=self.stale,
         )
@@ -116,7 +119,8 @@ class Memberships(Observer):
                 self._look(model, optimizers, optimizer, window)
 
     def report(self, run: "Run") -> None:
-        run.memberships = [look.membership for look in self._looks.values()]
+        is_settled = run.over or run.steps >= _EARLY
+        run.memberships = [look.membership(is_settled=is_settled) for look in self._looks.values()]
 
     @torch.no_grad()
     def _look(

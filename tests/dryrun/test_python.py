@@ -17,6 +17,8 @@ PROGRAMS = {
     "unpacking pairs": "result = []\nfor i, (a, b) in enumerate([(1, 2), (3, 4)]):\n    result.append(i + a * b)",
     "a swap": "a, b = 1, 2\na, b = b, a\nresult = [a, b]",
     "augmented assignment": "x = 1\nx += 2\nx *= 5\nresult = x",
+    "any and all": "names = ['ab', 'c']\nresult = [any(x in 'abc' for x in names), all(x in 'ab' for x in names), any([]), all([]), any(n == 'c' for n in names)]",
+    "the end of a string": "result = ['fc.bias'.endswith(('weight', 'bias')), 'fc.bias'.startswith(('a', 'b')), '-'.join(('a', 'b'))]",
     "a slice": "result = [1, 2, 3, 4][1:-1]",
     "a nested list": "rows = [[0, 1], [2, 3]]\nrows[1][0] = 9\nresult = rows",
     "dictionaries": "d = {'a': 1}\nd['b'] = 2\nd.update(c=3)\nresult = [d.get('a'), d['b'], d.pop('c', 0), 'z' in d]",

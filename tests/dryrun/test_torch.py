@@ -230,3 +230,9 @@ def test_a_layer_computes_in_the_precision_of_its_parameters(
 ) -> None:
     events = ran(tmp_path, f"model = nn.Linear(2, 5)\n{code}model(torch.load('x.pt')['x'])\n")
     assert last(events, "forward").detail["output"].dtype == dtype
+
+
+def test_the_dictionary_of_an_optimizer_has_its_attributes_alone(tmp_path: Path) -> None:
+    code = "optimizer = torch.optim.SGD(nn.Linear(2, 5).parameters(), 0.1)\nown = vars(optimizer)\nfor name in own:\n    own[name] = 1\n"
+    events = ran(tmp_path, f"{code}optimizer.zero_grad()\n")
+    assert last(events, "clear").detail["before"]

@@ -142,10 +142,12 @@ def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST)
         elif isinstance(value, Bound) and isinstance(value.function, Native):
             perhaps(machine, value, node)
         elif isinstance(value, Table):
-            hand_over(machine, list(value.fields.values()), name, node)
+            hand_over(machine, [one for one in value.fields.values() if isinstance(one, Value)], name, node)
             machine.state.write(value.fields, REST, Unknown(f"{name} may change it"))
         elif isinstance(value, Function) and value.node not in machine.called:
             perhaps(machine, value, node)
+        elif isinstance(value, Object) and value.cls.node is not None:
+            machine.emit("hand over", node, value, by=Known(name))
 
 
 def perhaps(machine: Machine, function: Value, node: ast.AST) -> None:

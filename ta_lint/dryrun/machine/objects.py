@@ -217,8 +217,8 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
                 and not isinstance(found, Function)
             ):
                 target.fields[name] = found  # a branch that does not come by here leaves what the class says
-            if name in target.fields and (replaced := target.cls.find("__replaced__")) is not None:
-                call(machine, replaced, [target, Known(name), new], {}, node)
+            if isinstance(attached := target.cls.find("__attached__"), Native):
+                native(attached, Call(machine, node, [target, Known(name), new]))
             machine.state.write(
                 target.fields, name, new if len(targets) == 1 else joined([target.fields.get(name, new), new])
             )

@@ -1,13 +1,23 @@
 """Models that others have made: modules of which nobody knows the layers."""
 
+import re
+
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import family, method, new_class, stub
-from ta_lint.dryrun.stubs.torch.modules import DISTANT, distant
-from ta_lint.dryrun.values import NONE, Native, Object, Unknown, Value
+from ta_lint.dryrun.stubs.torch.modules import DISTANT, HAS_BATCH_NORMS, distant
+from ta_lint.dryrun.values import NONE, Known, Native, Object, Unknown, Value
+
+WITH_BATCH_NORMS = re.compile(
+    r"(wide_)?(resnet|resnext|densenet|mobilenet|efficientnet|mnasnet|shufflenet|googlenet|inception|regnet)\w*|vgg\d+_bn"
+)
+"""The networks of torchvision that have batch norms."""
 
 
 def _model(made: Call) -> Value:
-    return distant(made.machine, made)
+    model = distant(made.machine, made)
+    if made.function.startswith("torchvision.models.") and WITH_BATCH_NORMS.fullmatch(made.name):
+        model.fields[HAS_BATCH_NORMS] = Known(made.name)
+    return model
 
 
 def _of_torchvision(name: str) -> Value | None:

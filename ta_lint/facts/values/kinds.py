@@ -198,13 +198,6 @@ class Kinds:
             )
         )
 
-    def made_of(self, node: Node) -> list[cst.Call] | None:
-        """The calls that may have made an expression's value, one for each of the values that it may have; None if one is unknown."""
-        origin = self.origin(node)
-        values = self._alternatives(origin) if isinstance(origin, (cst.Name, cst.Attribute)) else [origin]
-        made = [self.construction(value) for value in values if not self._same(value, node)]
-        return self.without_loads(made) or None
-
     def without_loads(self, made: list[cst.Call | None]) -> list[cst.Call]:
         """Calls that may have made a value, without `torch.load`, as what was saved is one of the others; empty if one is unknown."""
         calls = [call for call in dict.fromkeys(made) if call is not None]

@@ -23,10 +23,6 @@ _TRAINABLE = regex(
 _COPIES = frozenset({"builtins.list", "builtins.tuple", "builtins.iter", "builtins.set"})
 _GENERATORS = frozenset({"parameters", "named_parameters"})
 
-# The position of weight decay in torch's optimizer constructors, and its default.
-_DECAY_POSITION = {"Adam": 4, "AdamW": 4, "NAdam": 4, "RAdam": 4, "RMSprop": 4, "SGD": 4, "Adagrad": 3}
-_DEFAULT_DECAY = {"AdamW": 0.01}
-
 _DEPTH = 8
 
 
@@ -35,8 +31,7 @@ class ParameterSource:
     """Parameters of `model`, a variable or attribute, in an optimizer.
 
     All of them; or those that required a gradient when the optimizer was built (`trainable`); or a `part` selected by
-    other conditions: `chosen` if there is just one, and `unless` if that must not hold. `group` is the parameter group, a dictionary, that they are
-    passed in.
+    other conditions: `chosen` if there is just one, and `unless` if that must not hold.
     """
 
     model: cst.BaseExpression
@@ -44,7 +39,6 @@ class ParameterSource:
     part: bool = False
     chosen: Node | None = None
     unless: Node | None = None
-    group: cst.Dict | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,27 +84,6 @@ class Parameters:
             params = call.args[0].value
         sources = self.sources(params) if params is not None else None
         return OptimizerCall(call, tuple(sources) if sources is not None else None)
-
-    def decay(self, optimizer: OptimizerCall, source: ParameterSource) -> float | None:
-        """The weight decay of parameters in an optimizer of torch: from their group, the constructor or its default."""
-        for item in source.group.elements if source.group is not None else ():
-            if not isinstance(item, cst.DictElement):
-                return None
-            if isinstance(item.key, cst.SimpleString) and evaluated(item.key) == "weight_decay":
-                return self._kinds.number(item.value)
-        called = (self._names.qualified(optimizer.call.func) or "").removeprefix("torch.optim.")
-        given = argument(optimizer.call, "weight_decay", _DECAY_POSITION.get(called))
-        if given is not None:
-            return self._kinds.number(given)
-        return (
-            None
-            if spreads(optimizer.call) or called not in _DECAY_POSITION
-            else _DEFAULT_DECAY.get(called, 0.0)
-        )
-
-    def is_decoupled(self, optimizer: OptimizerCall) -> bool:
-        """Whether an optimizer of torch decays the weights directly, not through the gradient."""
-        return self._names.qualified(optimizer.call.func) == "torch.optim.AdamW"
 
     def sources(self, node: Node, depth: int = _DEPTH) -> list[ParameterSource] | None:
         """The models whose parameters an expression contains; None if some are uncertain."""
@@ -207,8 +180,7 @@ class Parameters:
                 and isinstance(item.key, cst.SimpleString)
                 and evaluated(item.key) == "params"
             ):
-                sources = self.sources(item.value, depth)
-                return None if sources is None else [replace(source, group=node) for source in sources]
+                return self.sources(item.value, depth)
         return None
 
     def _of_parameter(self, node: Node) -> list[ParameterSource] | None:

@@ -323,18 +323,23 @@ LONGEST = 2_000
 
 def _length(value: Any) -> int:
     return (
-        sum(map(_length, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 1
+        sum(map(_length, value))
+        if isinstance(value, list | tuple)
+        else len(value)
+        if isinstance(value, str)
+        else 1
     )
 
 
 def _plain(value: Value) -> Any:
-    """A constant, or a list of constants, as Python has it; `...` for any other."""
+    """A constant, or a list or tuple of constants, as Python has it; `...` for any other."""
     if (
         isinstance(value, Sequence)
         and value.rest is None
         and all(isinstance(one, Known) for one in value.items)
     ):
-        return [one.value for one in value.items]  # type: ignore[attr-defined]
+        constants = [one.value for one in value.items]  # type: ignore[attr-defined]
+        return tuple(constants) if value.cls is TUPLE else constants
     return value.value if isinstance(value, Known) else ...
 
 

@@ -20,6 +20,7 @@ from ta_lint.dryrun.machine.objects import (
     boolean,
     has_attribute,
     set_attribute,
+    truth,
 )
 from ta_lint.dryrun.values import (
     DATA,
@@ -220,8 +221,12 @@ def _arithmetic(made: Call) -> Value:
 
 @stub("builtins.any", "builtins.all")
 def _any(made: Call) -> Value:
-    iteration.collected(made.machine, made.argument(0, "iterable"), made.node)
-    return Unknown("nobody knows", "bool")
+    items, rest = iteration.collected(made.machine, made.argument(0, "iterable"), made.node)
+    verdicts = {truth(made.machine, one, made.node) for one in items}
+    decides = made.name == "any"
+    if decides in verdicts:
+        return Known(decides)
+    return Known(not decides) if rest is None and None not in verdicts else Unknown("nobody knows", "bool")
 
 
 @stub("builtins.open")

@@ -8,7 +8,7 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import list_of, method, new_class, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import item
-from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module
+from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module, replaced
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import (
     FALSE,
@@ -132,6 +132,7 @@ def _replace(made: Call) -> Value:
     names = _known(own)
     index = key.value if isinstance(key, Known) and isinstance(key.value, int) else None
     if index is not None and -len(names) <= index < len(names):
+        replaced(made, own, own.fields[names[index]], new)
         made.machine.state.write(own.fields, names[index], new)
         return NONE
     for name in names if index is None else ():

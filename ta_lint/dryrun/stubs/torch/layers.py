@@ -175,7 +175,7 @@ _MAX_POOL = "kernel_size stride=None padding=0 dilation=1 return_indices=False c
 _TRANSPOSED = (
     "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
 )
-_BATCH_NORM = "num_features eps=0 momentum=0 affine=True track_running_stats=True"
+_BATCH_NORM = "num_features eps=1e-05 momentum=0.1 affine=True track_running_stats=True"
 _DROPOUTS = frozenset("AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout".split())
 LAYERS = {
     "Linear": Layer("in_features out_features bias=True", _linear, _last("out_features")),

@@ -41,7 +41,7 @@ from ta_lint.dryrun.values import LENGTH, NONE, Known, Sequence, Unknown, Value,
 @attribute_of(TENSOR, "data")
 def _data(made: Call) -> Value:
     own = made.own(Tensor)
-    if own.takes_gradient:
+    if own.takes_gradient or own.cls is PARAMETER:
         data = Tensor(replace(own.facts, requires=False), made.place, DATA)
         data.fields["of"] = own
         return data
@@ -276,6 +276,14 @@ def _backward_of_something(made: Call) -> Value:
     return NONE
 
 
+@method(UNSEEN, "eval")
+def _part_in_evaluation_mode(made: Call) -> Value:
+    """Of a part of a model whose layers are not known, perhaps."""
+    value = made.args[0]
+    made.emit("visit", value.of if isinstance(value, Unknown) else None)
+    return Unknown(getattr(value, "why", ""))
+
+
 @method(UNSEEN, "zero_grad")
 def _cleared_by_something(made: Call) -> Value:
     """Of a model or an optimizer that is not known: perhaps of the one that is looked at."""
@@ -375,6 +383,13 @@ def _truth(made: Call) -> Value:
 @method(TENSOR, "__shown__")
 def _shown(made: Call) -> Value:
     made.emit("read", made.args[0])
+    return NONE
+
+
+@method(PARAMETER, "__handed_over__")
+def _parameter_handed_over(made: Call) -> Value:
+    """Code out of sight may train it."""
+    made.emit("hand over", made.own(), by=made.args[1])
     return NONE
 
 

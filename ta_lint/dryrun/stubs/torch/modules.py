@@ -39,6 +39,12 @@ CRITERION = Class("a criterion out of sight", (MODULE,))
 """A module without parameters, which computes a loss of what it gets."""
 
 
+HAS_BATCH_NORMS = ("it has batch norms",)
+"""The key under which a module whose layers are out of sight has the name of its network if that has them, which no attribute has."""
+ALL_PARAMETERS = "parameters of its own"
+"""The name of the parameter that stands for all parameters of a module whose layers are out of sight."""
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """The parameters of something, with their names there, and whether these are all."""
@@ -71,7 +77,7 @@ def distant(machine: Machine, made: Call | None, cls: Class = DISTANT) -> Object
     return Object(
         cls,
         place,
-        {"training": TRUE, "parameters of its own": Tensor(replace(PLAIN, requires=True), place, PARAMETER)},
+        {"training": TRUE, ALL_PARAMETERS: Tensor(replace(PLAIN, requires=True), place, PARAMETER)},
     )
 
 
@@ -105,12 +111,12 @@ def modules(module: Object) -> Iterator[tuple[str, Object]]:
     return ((path, one) for path, one, _ in below(module))
 
 
-def held(module: Object) -> Held:
-    """The parameters of a module and of all below it."""
+def held(module: Object, *, recurse: bool = True) -> Held:
+    """The parameters of a module and of all below it, or only those of its own."""
     found: dict[int, tuple[str, Tensor]] = {}
     perhaps: set[Tensor] = set()
     is_open = False
-    for prefix, one, sure in below(module):
+    for prefix, one, sure in below(module) if recurse else (("", module, True),):
         is_open = is_open or one.cls.out_of_sight or one.fields.get("incomplete") == TRUE
         for name, value in one.fields.items():
             for tensor in options(value) if isinstance(value, Value) else ():
@@ -159,15 +165,25 @@ def _new(made: Call) -> Value:
     return module
 
 
-@method(MODULE, "__replaced__")
-def _replaced(made: Call) -> Value:
+@method(MODULE, "__attached__")
+def _attached(made: Call) -> Value:
     """A part that takes the place of something else comes behind the other parts."""
     own, name, new = made.own(), made.constant(1, "name"), made.args[2]
+    old = own.fields.get(name)
     if name == "training":
         switched(made.machine, own, new, made.place)
-    if _is_part(new) and not any(map(_is_part, options(own.fields[name]))):
+    if not _is_part(new):
+        return NONE
+    replaced(made, own, own.fields.get(ALL_PARAMETERS) if old is None else old, new)
+    if old is not None and not any(map(_is_part, options(old))):
         made.machine.state.remove(own.fields, name)
     return NONE
+
+
+def replaced(made: Call, own: Object, old: Value | None, new: Value) -> None:
+    """A module gets a part instead of another one; `old` is what stands for all its parameters if its parts are out of sight."""
+    if old is not None and old is not new and any(map(_is_part, options(old))):
+        made.emit("replace", own, old=old, new=new)
 
 
 def _is_part(value: Value) -> bool:
@@ -196,11 +212,17 @@ def _call(made: Call) -> Value:
         recording=machine.mode("recording"),
         within=tuple((one, one.fields.get("training", TRUE)) for one in machine.layers),
         evaluating_since=evaluating_since(own),
+        callers=() if machine.layers else _callers(machine),
     )
     result = _output(own, made)
     if isinstance(result, Tensor):
         event.detail["output"] = result.facts
     return result
+
+
+def _callers(machine: Machine) -> tuple[Object, ...]:
+    """The objects whose methods run now, the outermost first."""
+    return tuple(one.receiver for one in machine.frames if isinstance(one.receiver, Object))
 
 
 def _output(own: Object, made: Call) -> Value:
@@ -258,17 +280,24 @@ def _buffers(made: Call) -> Value:
     return list_of((), tuple_of([Unknown("a name", "str"), Tensor()]) if named else Tensor())
 
 
+def _asked(made: Call, index: int) -> tuple[list[tuple[str, Value]], Value | None]:
+    """The parameters that a program asks for: also those of the parts, unless the argument at this index says no."""
+    own, recurse = made.own(), made.constant(index, "recurse", True)
+    made.emit("parameters", own)
+    return held(own, recurse=recurse is ... or bool(recurse)).in_order()
+
+
 @method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
-    known, rest = held(made.own()).in_order()
+    known, rest = _asked(made, 1)
     return list_of([one for _, one in known], rest)
 
 
 @method(MODULE, "named_parameters")
 def _named_parameters(made: Call) -> Value:
-    known, rest = held(made.own()).in_order()
+    known, rest = _asked(made, 2)
     pairs = [
-        tuple_of([Known(name) if name != "parameters of its own" else Unknown("a name", "str"), one])
+        tuple_of([Known(name) if name != ALL_PARAMETERS else Unknown("a name", "str"), one])
         for name, one in known
     ]
     return list_of(pairs, None if rest is None else tuple_of([Unknown("a name", "str"), rest]))
@@ -277,6 +306,7 @@ def _named_parameters(made: Call) -> Value:
 @method(MODULE, "modules", "children", "named_modules", "named_children")
 def _modules(made: Call) -> Value:
     own, name = made.own(), made.name
+    made.emit("visit", own)
     known, rest = in_order(
         below(own) if name.endswith("modules") else children(own),
         "a module out of sight" if held(own).open else None,
@@ -320,6 +350,7 @@ def _moved(made: Call) -> Value:
 
 @method(MODULE, "apply")
 def _apply(made: Call) -> Value:
+    made.emit("visit", made.own())
     each_held(
         made.machine,
         [(one, sure) for _, one, sure in below(made.own())],
@@ -429,7 +460,9 @@ def _get(made: Call) -> Value:
 
 @method(MODULE, "__copied__")
 def _copied(made: Call) -> Value:
-    return _copy(made.own(), {}, made)
+    copied = _copy(made.own(), {}, made)
+    made.emit("copy", copied, of=made.own())
+    return copied
 
 
 def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
@@ -458,7 +491,8 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
 
 @method(MODULE, "__handed_over__")
 def _handed_over(made: Call) -> Value:
-    """Code out of sight may put it into another mode, but hardly does."""
+    """Code out of sight may put it into another mode, but hardly does. It may train it."""
+    made.emit("hand over", made.own(), by=made.args[1])
     return NONE
 
 

@@ -27,6 +27,7 @@ from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
+    REST,
     Class,
     External,
     Function,
@@ -63,6 +64,15 @@ family("torch.optim.", _optimizers)
 family("bitsandbytes.optim.", _optimizers)
 
 
+_ADAM = "lr betas eps weight_decay"
+POSITIONAL = {
+    "Adadelta": "lr rho eps weight_decay", "Adagrad": "lr lr_decay weight_decay", "Adam": _ADAM, "Adamax": _ADAM, "AdamW": _ADAM,
+    "ASGD": "lr lambd alpha t0 weight_decay", "NAdam": _ADAM, "RAdam": _ADAM, "RMSprop": "lr alpha eps weight_decay",
+    "SGD": "lr momentum dampening weight_decay",
+}  # fmt: skip
+"""The arguments of optimizers after the parameters, in order."""
+
+
 @method(OPTIMIZER, "__init__")
 def _optimizer(made: Call) -> Value:
     own = made.own()
@@ -73,8 +83,10 @@ def _optimizer(made: Call) -> Value:
         step.after = lambda done: _stepped(done, done.args[0])
     options_ = dict(made.kwargs)
     options_.pop("params", None)
-    if len(made.args) > 2:
-        options_.setdefault("lr", made.args[2])
+    names = POSITIONAL.get(own.cls.name.removeprefix("torch.optim."), "lr").split()
+    options_ = dict(zip(names, made.args[2:], strict=False)) | options_
+    if made.loose:
+        options_[REST] = Unknown("further options")  # type: ignore[index]
     if any(isinstance(one, Table) for one in items) or isinstance(rest, Table):
         groups = [_group(made, one, options_) for one in items]
     else:

@@ -1,21 +1,15 @@
 """TA432: a new layer gets gradients in each step, but no optimizer holds any of it."""
 
-import re
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Said, Sight, Suspicion, Unobserved
-from ta_runtime.probes.sources import assigned_to
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
+
+KEYWORDS = (("parameters", "named_parameters"),)
+AROUND = (("*backward", "training_step"),)
 
 STEPS = 3
-"""Thorough steps in which each of its parameters got a new gradient, and nothing wrote to them."""
-EARLY = 256
-"""Optimizer steps after which this is said before the run is over: another phase of the training may build its optimizer
-later, and the layer would then have been left out on purpose for a while."""
-
-_FIXED = re.compile(
-    r"target|teacher|fix|froz|freez|random|ema|momentum|pretrain|extract|percept|vgg|lpips|old", re.IGNORECASE
-)
-"""Names of modules that should not change: those of the linter."""
+"""Backward passes in which each of its parameters got a new gradient, and nothing wrote to them."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion]:
@@ -23,19 +17,19 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
         if (
             layer.is_outermost
             and layer.is_fresh
+            and layer.is_settled
             and layer.left_out
-            and not layer.stale
             and layer.steps >= STEPS
-            and (run.over or run.steps >= EARLY)
-            and not _FIXED.search(f"{layer.name} {assigned_to(layer.place)}")
+            and not layer.stale  # TA427 says why
         ):
             message = "this layer never learns, as no optimizer has its parameters: add them to the optimizer"
             evidence: dict[str, float | int | str] = {
                 "layer": layer.name or "the model",
                 "parameters left out": layer.left_out,
-                "largest gradient norm": layer.gradient,
                 "steps": layer.steps,
             }
+            if layer.gradient is not None:
+                evidence["largest gradient norm"] = layer.gradient
             related = ((layer.optimizer, "an optimizer of others"),) if layer.optimizer else ()
             yield Suspicion(layer.place, message, evidence, related=related)
 

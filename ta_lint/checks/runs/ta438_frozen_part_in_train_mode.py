@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Said, Suspicion
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Refutation, Said, Suspicion
+
+KEYWORDS = (("train", ".step("),)
+AROUND = (("requires_grad", "requires_grad_"),)
 
 FEW = 2
-"""Comparisons of audited steps that a verdict needs: parameters still frozen at each."""
+"""Looks that a verdict needs: parameters still frozen at each."""
 
 
 def check_run(run: Run) -> Iterator[Said]:

@@ -1,10 +1,8 @@
 """What the mode does in parts of a model whose parameters are frozen."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ta_runtime.probes.places import Place
+from ta_lint.events.place import Place
 
 
 @dataclass(slots=True)
@@ -15,15 +13,15 @@ class FrozenPart:
     whose parameters change all the same, as those of a momentum encoder do, are left out.
     """
 
-    place: "Place"
+    place: Place
     part: str
     """The class of the first of them."""
-    called_at: "Place"
+    called_at: Place
     looks: int = 0
-    """Pairs of audited steps that were compared."""
+    """Steps that were compared with another one; in a dry run, calls."""
     norms: int = 0
     """Batch norms that moved their statistics between two of them."""
     dropouts: int = 0
-    """Dropout layers that dropped, of parts that hold most of their model."""
+    """Dropout layers that dropped, of parts that hold most of their model; a dry run does not look at dropout."""
     still: int = 0
     """Looks at which all layers of a part that depend on the mode were in evaluation mode."""
