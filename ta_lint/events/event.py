@@ -24,7 +24,9 @@ class Event:
     entry: Any
     times: int = 1
     """How often, roughly: a pass of a loop after the first stands for many, and what nobody here calls is called often."""
+    by_library: bool = False
+    """Whether the code of a library does it, for a call at this place."""
     in_library: bool = False
-    """Whether a library does it, in a loop of its own, as a trainer does."""
+    """Whether it does so in a loop of its own, as a trainer does."""
     some_pass: bool = False
     """Whether it happens in one pass of its loop, of which nobody knows how many come before it."""

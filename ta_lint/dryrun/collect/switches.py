@@ -41,7 +41,7 @@ class _Followed:
         self._computed: set[Pair] = set()
         """Those that gradients were computed in, and that no step has followed."""
         for event in events:
-            if event.action == Action.EVAL and is_module(event.subject):
+            if event.action == Action.EVAL and is_module(event.subject) and not event.by_library:
                 self._switch(event)
             elif event.action == Action.FORWARD and self.found:
                 self._forward(event)

@@ -147,7 +147,9 @@ def _nested(
 
         def counted(element: Value) -> Flow:
             nonlocal number
-            machine.passes.append(Pass(machine.place(node), number, found.of, not found.settles))
+            machine.passes.append(
+                Pass(machine.place(node), number, found.of, not found.settles, site=machine.frames[-1].site)
+            )
             number += 1
             try:
                 return one(element)
@@ -161,7 +163,7 @@ def _nested(
         one(element)
     if rest is None:
         return certain
-    machine.passes.append(Pass(machine.place(node), 0, None))
+    machine.passes.append(Pass(machine.place(node), 0, None, site=machine.frames[-1].site))
     one(rest)
     machine.passes.pop()
     return None if chosen and len(known) <= UNROLLED * 4 and len(node.generators) == 1 else False

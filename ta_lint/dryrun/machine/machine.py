@@ -127,7 +127,7 @@ class Machine:
             action, self.place(node), subject, self.doubt == 0,
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
-            self.entry, self._times(), self._is_in_library(),
+            self.entry, self._times(), self._site() is not None, self._is_in_library(),
         )  # fmt: skip
         self.events.append(event)
         return event
@@ -142,9 +142,13 @@ class Machine:
         later = (min(one.number, 2 if one.settled else 1) for one in self.passes)
         return int(MANY ** sum(later, self.entry is not None))
 
+    def _site(self) -> Place | None:
+        """Where the program has called the code of a library that runs now, None if its own code runs."""
+        return self.frames[-1].site if self.frames else None
+
     def _is_in_library(self) -> bool:
         """Whether code of a library runs now, in a loop of its own."""
-        site = self.frames[-1].site if self.frames else None
+        site = self._site()
         return site is not None and bool(self.passes) and self.passes[-1].site == site
 
     def place(self, node: ast.AST) -> Place:
