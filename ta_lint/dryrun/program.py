@@ -236,6 +236,11 @@ class Program:
         """An optimizer of which nobody knows what it holds, if the name says that something is one."""
         return optimizer_called(machine, name)
 
+    @staticmethod
+    def reassigned(machine: Machine, optimizer: Value) -> None:
+        """What is known by one name may be another optimizer from here on, with gradients of its own."""
+        gradients.perhaps_computed(machine, [one for one in machine.optimizers if one is optimizer])
+
     def _of(self, machine: Machine, path: str, name: str) -> Module:
         """A module, or a folder of modules."""
         file = self._layout.file(path)

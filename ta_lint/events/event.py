@@ -28,3 +28,5 @@ class Event:
     """Whether a library does it, in a loop of its own, as a trainer does."""
     some_pass: bool = False
     """Whether it happens in one pass of its loop, of which nobody knows how many come before it."""
+    waits: Any = None
+    """The condition by which it happens every few passes of its loop alone, as a step does that several batches share."""

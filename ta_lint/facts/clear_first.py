@@ -1,4 +1,4 @@
-"""The edit that clears gradients at the start of each pass of a training loop."""
+"""The edits that clear gradients where the next step needs it: at the start of each pass, or before the backward pass."""
 
 import libcst as cst
 
@@ -57,4 +57,26 @@ def _misplaced(loop: TrainingLoop, module: FileFacts) -> cst.Expr | None:
             and module.tree.block(statement) is module.tree.block(loop.region)
         ):
             return statement
+    return None
+
+
+def clear_earlier(module: FileFacts, clear: Site) -> ProposedFix | None:
+    """Move a clearing before the backward pass, if that is the only one for the step and all three are in one statement list."""
+    tree = module.tree
+    for call in tree.all(cst.Call):
+        if module.places.span(call)[:2] == (clear.line, clear.column) and isinstance(
+            tree.parent[call], cst.Expr
+        ):
+            block = tree.block(call)
+            steps = [one.call for one in module.loops.steps if tree.block(one.call) is block]
+            backwards = module.loops.backwards(block)
+            if len(backwards) != 1 or not any(tree.before(call, step) for step in steps):
+                return None
+            statement = tree.statement(backwards[0])
+            if tree.block(backwards[0]) is not block or not isinstance(statement, cst.Expr):
+                return None
+            if not tree.before(backwards[0], call):
+                return None
+            edits = (insert_line_before(tree, statement, module.verbatim(call)), remove_statement(tree, call))
+            return ProposedFix("clear before the backward", edits)
     return None

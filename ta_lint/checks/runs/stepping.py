@@ -45,3 +45,10 @@ def fix(module: "FileFacts", step: "Site") -> "ProposedFix | None":
     from ta_lint.facts.clear_first import clear_first
 
     return clear_first(module, step)
+
+
+def clear_earlier(module: "FileFacts", clear: "Site") -> "ProposedFix | None":
+    """Clear the gradients before the backward pass whose gradients are lost."""
+    from ta_lint.facts.clear_first import clear_earlier
+
+    return clear_earlier(module, clear)

@@ -1,22 +1,54 @@
 """What happens around the steps of each optimizer, loop by loop."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import Conditions
-from ta_lint.dryrun.values import Object, Place
+from ta_lint.dryrun.values import Object, Place, Value
 from ta_lint.events.event import Event
 from ta_lint.events.loop import Condition, LoopHistory, ObservedAction
+
+OF_LAST_STEP = frozenset({Condition.USED, Condition.STALE})
+"""What lies in gradients where a pass has stepped before, and where none has."""
+NEW = frozenset({Condition.FRESH})
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One action that the gradients of an optimizer see, with what may be in them before it."""
+
+    event: Event
+    before: Conditions
+
+    def observed(
+        self, waits: Any, *, without: Conditions = frozenset(), is_next_batch: bool = False
+    ) -> ObservedAction:
+        """The action as a run has it, where this condition holds, on the paths that these conditions are not from, if there are others."""
+        left = self.before - without or self.before
+        certain = len(left) == 1 and not self.event.some_pass and self.event.waits in (None, waits)
+        condition = next(iter(left)) if certain else Condition.UNKNOWN
+        action = Action(self.event.action)
+        return ObservedAction(action, position(self.event.place), condition, is_next_batch=is_next_batch)
 
 
 def histories_of(events: list[Event]) -> list[LoopHistory]:
     """The actions that the gradients of an optimizer see, with the outermost loop around them; none of those that a library steps."""
     histories: dict[tuple[Object, Place | None], LoopHistory] = {}
-    pending: dict[Object, list[ObservedAction]] = {}
+    pending: dict[Object, list[Taken]] = {}
+    unowned: dict[Value | None, list[Taken]] = {}
     for event in events:
-        for optimizer, found in event.detail.get("before", {}).items():
+        before = event.detail.get("before")
+        if event.action == Action.BACKWARD and not before:
+            unowned.setdefault(event.entry, []).append(Taken(event, frozenset({Condition.UNKNOWN})))
+        for optimizer, found in (before or {}).items():
             loop = event.passes[0][0] if event.passes else None
             history = histories.setdefault((optimizer, loop), LoopHistory(position(loop) if loop else None))
-            _take(history, pending.setdefault(optimizer, []), event, found)
+            if optimizer not in pending:
+                pending[optimizer] = unowned.pop(event.entry, []) if optimizer.made is None else []
+            _take(history, pending[optimizer], Taken(event, found))
     theirs = _stepped_by_libraries(events)
     return [history for (optimizer, _), history in histories.items() if optimizer not in theirs]
 
@@ -31,13 +63,36 @@ def _stepped_by_libraries(events: list[Event]) -> set[Object]:
     }
 
 
-def _take(history: LoopHistory, pending: list[ObservedAction], event: Event, found: Conditions) -> None:
+def _take(history: LoopHistory, pending: list[Taken], taken: Taken) -> None:
     """One more action after the last step of an optimizer."""
-    action = Action(event.action)
-    certain = len(found) == 1 and not event.some_pass
-    condition = next(iter(found)) if certain else Condition.UNKNOWN
-    pending.append(ObservedAction(action, position(event.place), condition))
-    if action is Action.STEP:
-        history.patterns[tuple((one, 1) for one in pending)] += event.times
-        history.kept += condition is Condition.STALE
-        pending.clear()
+    pending.append(taken)
+    if taken.event.action == Action.BACKWARD and not taken.event.detail["roots"]:
+        seen = ObservedAction(Action.FORWARD, position(taken.event.place))  # that of a loss that nobody knows
+        history.pending = (*history.pending, (seen, 1))
+    if taken.event.action != Action.STEP:
+        history.pending = (*history.pending, (taken.observed(taken.event.waits), 1))
+        return
+    waits = taken.event.waits
+    actions = [one.observed(waits) for one in pending] if waits is None else list(_rounds(pending, waits))
+    history.patterns[tuple((one, 1) for one in actions)] += taken.event.times
+    history.kept += actions[-1].gradients is Condition.STALE
+    history.pending = ()
+    pending.clear()
+
+
+def _rounds(pending: list[Taken], waits: Any) -> Iterator[ObservedAction]:
+    """The actions up to a step that comes every few passes of its loop: what is left of the pass with the last step, a pass without one,
+    and the one with this step.
+    """
+    now = pending[-1].event.passes
+    left = [one for one in pending if one.event.passes[: len(now)] != now]
+    this = pending[len(left) :]
+    each_pass = [one for one in this if one.event.waits is None]
+    yield from (one.observed(waits, without=NEW) for one in left)
+    if {one.event.place for one in left}.isdisjoint(
+        one.event.place for one in this
+    ):  # no pass without a step yet
+        yield from (one.observed(waits, without=NEW) for one in each_pass)
+        yield from (one.observed(waits, without=OF_LAST_STEP) for one in left if one.event.waits is None)
+    for one in this:
+        yield one.observed(waits, without=OF_LAST_STEP, is_next_batch=one.event.action == Action.BACKWARD)

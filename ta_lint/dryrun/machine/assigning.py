@@ -53,6 +53,8 @@ def _named(machine: Machine, target: ast.expr, value: Value, *, called: bool) ->
     key = machine.entry, name
     if called or key not in machine.guessed:
         machine.guessed[key] = machine.program.optimizer(machine, name) or NONE
+    else:
+        machine.program.reassigned(machine, machine.guessed[key])
     guessed = machine.guessed[key]
     return value if guessed == NONE else guessed
 

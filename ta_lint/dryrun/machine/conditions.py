@@ -9,7 +9,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import COUNT, NONE, ONCE, Choice, Known, Unknown, Value, options
+from ta_lint.dryrun.values import COUNT, CYCLE, EVERY_FEW, NONE, ONCE, Choice, Known, Unknown, Value, options
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 
@@ -79,6 +79,14 @@ def holds_once(machine: Machine, test: ast.expr, frame: Frame) -> bool:
         return False
     sides = [test.left, *test.comparators]
     return any(_why(machine, side, frame) == COUNT for side in sides if _plain(side) is not None)
+
+
+def comes_round(machine: Machine, test: ast.expr, frame: Frame) -> bool:
+    """Whether a condition holds, or fails, every few passes of a loop, as it asks for a remainder or a count."""
+    inner, _ = _without_not(test)
+    if isinstance(inner, ast.BoolOp):
+        return any(comes_round(machine, part, frame) for part in inner.values)
+    return _plain(inner) is not None and _why(machine, inner, frame) in (CYCLE, EVERY_FEW)
 
 
 def _why(machine: Machine, part: ast.expr, frame: Frame) -> str:

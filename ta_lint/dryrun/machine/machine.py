@@ -85,6 +85,8 @@ class Machine:
         self.guessed: dict[tuple[Value | None, str], Value] = {}
         """The optimizers that code out of sight has given, by the entry and by what they are called."""
         self.called: set[ast.AST] = set()
+        self.alone: set[ast.AST] = set()
+        """The expressions that were evaluated for what they do, as nothing takes their value."""
         self.misfits: dict[str, str] = {}
         """The functions of libraries that did not find what they look for in what they get, each with the line that it looks in."""
         self.catches: list[Catch] = []
@@ -124,6 +126,7 @@ class Machine:
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
             self.entry, self._times(), self._is_in_library(),
+            waits=next((one.waits for one in reversed(self.passes) if one.waits is not None), None),
         )  # fmt: skip
         self.events.append(event)
         return event
@@ -238,6 +241,16 @@ class Machine:
         for number in range(since, len(self.events)):
             event = self.events[number]
             self.events[number] = replace(event, times=max(1, event.times // MANY), some_pass=some_pass)
+
+    def every_few(self, condition: ast.expr, arm: Callable[[], Flow]) -> Flow:
+        """Run what happens every few passes of the innermost loop, by this condition. If it goes on with the next pass, so does what is left of this one."""
+        now = self.passes[-1]
+        before, now.waits, flow = now.waits, condition, Flow.ON
+        try:
+            flow = arm()
+        finally:
+            now.waits = condition if flow is Flow.CONTINUE else before
+        return flow
 
     def leave(self, flow: Flow) -> None:
         """Keep the state of a path that leaves here, for where it arrives."""

@@ -12,8 +12,12 @@ from ta_lint.dryrun.machine.calling import call, native
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
+    CHANGES,
     COUNT,
+    CYCLE,
     DATA,
+    DIFFERS,
+    EVERY_FEW,
     FALSE,
     NONE,
     ONCE,
@@ -334,15 +338,10 @@ def binary(
         method = library.find_method(one, special)
         if method is not None:
             return call(machine, method, [one, other], {}, node)
-    counts = COUNT in (getattr(left, "why", ""), getattr(right, "why", ""))
+    if (counted := _of_a_count(kind, left, right)) is not None:
+        return counted
     if comparison:
-        return Unknown(ONCE if counts and isinstance(kind, ast.Eq) else "it is compared", "bool")
-    if (
-        counts
-        and isinstance(kind, ast.Add | ast.Sub)
-        and (isinstance(left, Known) or isinstance(right, Known))
-    ):
-        return Unknown(COUNT, "int")
+        return Unknown("it is compared", "bool")
     kinds = {library.type_name(left), library.type_name(right)}
     if not (is_data(left) and is_data(right)):
         return Unknown("it is computed")
@@ -352,6 +351,21 @@ def binary(
         "it is computed",
         "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
     )
+
+
+def _of_a_count(kind: ast.operator | ast.cmpop, left: Value, right: Value) -> Unknown | None:
+    """What is known of a number or a condition that comes from counting the passes of a loop."""
+    whys = {one.why for one in (left, right) if isinstance(one, Unknown)}
+    if isinstance(kind, _COMPARISONS):
+        once = COUNT in whys and isinstance(kind, ast.Eq)
+        return Unknown(EVERY_FEW if CYCLE in whys else ONCE, "bool") if CYCLE in whys or once else None
+    if isinstance(kind, ast.Mod) and isinstance(left, Unknown) and left.why in (COUNT, CHANGES, CYCLE):
+        return Unknown(CYCLE, "int")
+    if isinstance(kind, ast.Add | ast.Sub) and (isinstance(left, Known) or isinstance(right, Known)):
+        for why, then in {COUNT: COUNT, CHANGES: CHANGES, CYCLE: CYCLE, DIFFERS: CYCLE}.items():
+            if why in whys and "int" in {one.type for one in (left, right) if isinstance(one, Unknown)}:
+                return Unknown(then, "int")
+    return None
 
 
 def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:

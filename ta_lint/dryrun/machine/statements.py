@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions
@@ -20,6 +21,7 @@ CHECKING = External("typing.TYPE_CHECKING")
 @executes(ast.Expr)
 def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
     if not isinstance(node.value, ast.Constant):
+        machine.alone.add(node.value)
         value = evaluate(machine, node.value, frame)
         if isinstance(value, Bound):  # `optimizer.step` alone: it is not called, and should be
             hand_over(machine, [value.receiver], "a method that is not called", node)
@@ -127,7 +129,10 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
 
         return taken
 
-    return machine.branch([arm(True, node.body), arm(False, node.orelse)])
+    arms = [arm(True, node.body), arm(False, node.orelse)]
+    if machine.passes and conditions.comes_round(machine, node.test, frame):
+        arms = [partial(machine.every_few, node.test, one) for one in arms]
+    return machine.branch(arms)
 
 
 @executes(ast.Match)

@@ -1,7 +1,7 @@
 """What is in `.grad` of the parameters of each optimizer: nothing, new gradients, or those that a step has used."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
@@ -93,6 +93,12 @@ Before = dict[Object, Conditions]
 """The optimizers to whose gradients something happens, each with what was there before."""
 
 
+def behind(machine: Machine, parameters: Iterable[Tensor]) -> Before:
+    """The optimizers of what a forward pass used, from which backward passes will lead to these leaves."""
+    concerned, _ = _concerned(machine, parameters, complete=True)
+    return _conditions(concerned)
+
+
 def computed(machine: Machine, certain: Iterable[Tensor], *, complete: bool) -> Before:
     """A backward pass reaches these leaves, and perhaps others unless that is complete. What nobody knows is taken to reach the only
     optimizer that there is.
@@ -124,11 +130,23 @@ def cleared(
     )
     for one, found in before.items():
         group, done = held_by(one), one.fields[GRADIENTS].cleared | given.keys()
-        if group.complete and complete:
-            whole = all(id(each) in done for each in group.parameters)
-        else:
-            whole = len(before) == 1 and not isinstance(subject, Tensor)
+        whole = group.complete and complete and all(id(each) in done for each in group.parameters)
         _touch(machine, one, NOTHING if whole else found | NOTHING, done)
+    return before
+
+
+def perhaps_computed(machine: Machine, optimizers: Iterable[Object]) -> None:
+    """Where nothing is there, new gradients are perhaps: code out of sight may have computed them, or put them back."""
+    for one in optimizers:
+        now: Contents = one.fields[GRADIENTS]
+        if Condition.EMPTY in now.conditions:
+            _write(machine, one, replace(now, conditions=now.conditions | {Condition.FRESH}))
+
+
+def perhaps_computed_of(machine: Machine, parameters: Iterable[Tensor], *, complete: bool) -> Before:
+    """The same of all optimizers that hold these parameters, or perhaps do."""
+    before = _conditions(one for some in _concerned(machine, parameters, complete=complete) for one in some)
+    perhaps_computed(machine, before)
     return before
 
 

@@ -154,7 +154,9 @@ def _set(made: Call) -> Value:
     elif name == "grad":
         if value == NONE:
             _clear(made, own)
-        elif not (isinstance(value, Tensor) and value.facts.source is own):  # it is scaled, or clipped
+        elif isinstance(value, Tensor) and value.facts.source is own:  # it is scaled, clipped, or put back
+            gradients.perhaps_computed_of(made.machine, [own], complete=True)
+        else:
             made.emit("clear", own, before=gradients.assigned(made.machine, own))
     elif name == "data":
         new = value.facts if isinstance(value, Tensor) else Facts()
@@ -231,6 +233,24 @@ def _cleared_by_something(made: Call) -> Value:
     """Of a model or an optimizer that is not known: perhaps of the one that is looked at."""
     made.emit("clear", made.args[0], before=gradients.cleared(made.machine, made.args[0], (), complete=False))
     return NONE
+
+
+@method(TENSOR, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    """Code out of sight gets a loss, and may go back from it if it is called for what it does."""
+    own = made.own(Tensor)
+    if made.node in made.machine.alone and own.facts.requires is not False:
+        complete = not (perhaps_of(own) or own.facts.open)
+        before = gradients.perhaps_computed_of(made.machine, roots_of(own), complete=complete)
+        made.emit("unknown", own, by=made.args[1], before=before, computes=True)
+    return NONE
+
+
+@method(UNSEEN, "step")
+def _step_of_something(made: Call) -> Value:
+    """Of an agent or a trainer, which may compute gradients of its own."""
+    gradients.perhaps_computed(made.machine, made.machine.optimizers)
+    return Unknown("what a step gives")
 
 
 @method(UNSEEN, "__setattr__")

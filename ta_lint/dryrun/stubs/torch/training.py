@@ -33,6 +33,8 @@ from ta_lint.dryrun.values import (
 )
 
 OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
+PRE_HOOKS = ("what steps run before they use the gradients",)
+"""The key of these hooks among the fields of an optimizer, which no attribute has."""
 SCHEDULER = new_class("torch.optim.lr_scheduler.LRScheduler", "torch.optim.lr_scheduler._LRScheduler")
 SCALER = new_class(
     "torch.amp.GradScaler",
@@ -122,7 +124,14 @@ def _step(made: Call) -> Value:
 
 
 def _stepped(made: Call, optimizer: Value, *, scaled: bool = False) -> None:
+    for hook in _pre_hooks(optimizer):
+        perhaps(made.machine, hook, made.node)
     made.emit("step", optimizer, scaled=scaled, before=gradients.used(made.machine, optimizer))
+
+
+def _pre_hooks(optimizer: Value) -> tuple[Value, ...]:
+    hooks = optimizer.fields.get(PRE_HOOKS) if isinstance(optimizer, Object) else None
+    return hooks.items if isinstance(hooks, Sequence) else ()
 
 
 @method(OPTIMIZER, "zero_grad")
@@ -277,9 +286,18 @@ for _name in "constant dirac eye kaiming_normal kaiming_uniform normal ones orth
     "register_load_state_dict_post_hook",
     "register_load_state_dict_pre_hook",
     "register_state_dict_post_hook",
+    "register_state_dict_pre_hook",
+    "register_step_post_hook",
 )
-@method(OPTIMIZER, "register_state_dict_pre_hook", "register_step_post_hook", "register_step_pre_hook")
 def _hooked(made: Call) -> Value:
+    return Unknown("the handle of a hook", "handle")
+
+
+@method(OPTIMIZER, "register_step_pre_hook")
+def _hooked_before_steps(made: Call) -> Value:
+    own = made.own()
+    hooks = list_of([*_pre_hooks(own), made.argument(1, "hook")])
+    made.machine.state.write(own.fields, PRE_HOOKS, hooks)
     return Unknown("the handle of a hook", "handle")
 
 
