@@ -131,7 +131,7 @@ def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST)
     for value in values:
         if isinstance(value, Object) and (escape := value.cls.find("__handed_over__")) is not None:
             assert isinstance(escape, Native)
-            escape.run(Call(machine, node, [value, Known(name)]))
+            native(escape, Call(machine, node, [value, Known(name)]))
         elif isinstance(value, Sequence):
             hand_over(machine, list(value.items), name, node)
             if value.cls is not library.TUPLE:

@@ -235,5 +235,6 @@ def _exit(made: Call) -> Value:
 def _vars(made: Call) -> Value:
     value = made.argument(0, "obj")
     if isinstance(value, Object) and not isinstance(value, Sequence | Table):
-        return Table(DICT, made.place, value.fields)
+        attributes = {name: one for name, one in value.fields.items() if isinstance(name, str)}
+        return Table(DICT, made.place, value.fields if len(attributes) == len(value.fields) else attributes)
     return table_of({REST: Unknown("a name")})
