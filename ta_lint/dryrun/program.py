@@ -237,6 +237,11 @@ class Program:
         return optimizer_called(machine, name)
 
     @staticmethod
+    def entered(machine: Machine) -> None:
+        """A function begins that nobody calls: who calls it may have done anything to gradients before."""
+        gradients.lost(machine, *machine.optimizers)
+
+    @staticmethod
     def reassigned(machine: Machine, optimizer: Value) -> None:
         """What is known by one name may be another optimizer from here on, with gradients of its own."""
         gradients.perhaps_computed(machine, [one for one in machine.optimizers if one is optimizer])

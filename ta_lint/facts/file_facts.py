@@ -11,6 +11,7 @@ import libcst as cst
 from ta_lint.core.source import Source
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.loops.evaluations import Evaluations
+from ta_lint.facts.loops.gradient_writes import GradientWrites
 from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
@@ -298,6 +299,10 @@ class FileFacts:
     def beside(self, root: cst.Module) -> "FileFacts":
         """The facts of another file of the project."""
         return FileFacts(self.program, self.parsed(root), self._target_torch, self.old_frameworks)
+
+    @cached_property
+    def gradient_writes(self) -> GradientWrites:
+        return GradientWrites(self.tree)
 
     @cached_property
     def order(self) -> StepOrder:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ta_lint.checks.runs import stepping
 from ta_lint.core.protocol import Action
-from ta_lint.events.loop import Condition, LoopHistory, ObservedAction, StepPattern
+from ta_lint.events.loop import Condition, LoopHistory, StepPattern
 from ta_lint.events.place import NOWHERE, Place
 from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation, Said, Suspicion
@@ -20,6 +20,8 @@ ACCUMULATED = 3
 """Steps, each after the same number of batches, that make an accumulation,"""
 ALIKE = 0.9
 """and how many of all steps they must be: the end of an epoch may have fewer batches, and bad ones may be dropped."""
+PASSES = (Action.FORWARD, Action.BACKWARD, Action.UNKNOWN)
+"""What computes a loss and its gradients, or may."""
 
 
 def check_progress(run: Run) -> Iterator[Said]:
@@ -32,10 +34,8 @@ def check_progress(run: Run) -> Iterator[Said]:
                 yield suspicion
             elif (refutation := _fed(history, place)) is not None:
                 yield refutation
-    for history in run.loop.histories:
-        early = _early(history)
-        if early is not None and early.place not in told:
-            yield early
+    early = (suspicion for history in run.loop.histories for suspicion in _early(history))
+    yield from (suspicion for suspicion in early if suspicion.place not in told)
 
 
 def _starved(history: LoopHistory, place: Place) -> Suspicion | None:
@@ -117,27 +117,18 @@ def _cleared_in_each_pass(pattern: StepPattern) -> tuple[Place, int] | None:
     return clears[0].place, len(passes)
 
 
-def _early(history: LoopHistory) -> Suspicion | None:
-    """The only step of a loop, if it comes between the forward pass of a loss and its backward pass.
+def _early(history: LoopHistory) -> Iterator[Suspicion]:
+    """Steps that come between the forward pass of a loss and its backward pass.
 
-    The linter alone sees that: a run has no forward passes in its histories, as autograd refuses most of these backward passes.
+    The linter alone sees them: a run has no forward passes in its histories, as autograd refuses most of these backward passes.
     """
-    last = Counter(
-        {
-            pattern: times
-            for pattern, times in history.patterns.items()
-            if _passes(pattern)[-1:] == [Action.FORWARD]
-        }
-    )
-    steps = history.places(Action.STEP)
-    if len(steps) > 1 or last.total() < FEW or _passes(history.pending)[:1] != [Action.BACKWARD]:
-        return None
-    message = "this step changes the weights between a forward pass and its backward pass: step after both"
-    backward = next(event.place for event, _ in history.pending if event.action is Action.BACKWARD)
-    return Suspicion(steps[0], message, related=((backward, "the gradients of the next step"),))
-
-
-def _passes(pattern: tuple[tuple[ObservedAction, int], ...]) -> list[Action]:
-    """The forward passes among some actions, and the backward passes, with what may be one."""
-    passes = (Action.FORWARD, Action.BACKWARD, Action.UNKNOWN)
-    return [event.action for event, _ in pattern if event.action in passes]
+    for place in history.places(Action.STEP):
+        early: Counter[Place] = Counter()
+        for pattern, _, times in history.ending(place):
+            passes = [event for event, _ in pattern if event.action in PASSES]
+            if [event.action for event in (*passes[:1], *passes[-1:])] == [Action.BACKWARD, Action.FORWARD]:
+                early[passes[0].place] += times
+        for backward, times in early.items():
+            if times >= FEW and 2 * times >= _found(history, place).total():
+                message = "this step changes the weights between a forward pass and its backward pass: step after both"
+                yield Suspicion(place, message, related=((backward, "the gradients of the next step"),))

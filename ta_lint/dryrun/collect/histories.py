@@ -1,12 +1,12 @@
 """What happens around the steps of each optimizer, loop by loop."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
-from ta_lint.dryrun.stubs.torch.gradients import Conditions
+from ta_lint.dryrun.stubs.torch.gradients import ANYTHING, Conditions
 from ta_lint.dryrun.values import Object, Place, Value
 from ta_lint.events.event import Event
 from ta_lint.events.loop import Condition, LoopHistory, ObservedAction
@@ -22,6 +22,7 @@ class Taken:
 
     event: Event
     before: Conditions
+    action: Action
 
     def observed(
         self, waits: Any, *, without: Conditions = frozenset(), is_next_batch: bool = False
@@ -30,25 +31,47 @@ class Taken:
         left = self.before - without or self.before
         certain = len(left) == 1 and not self.event.some_pass and self.event.waits in (None, waits)
         condition = next(iter(left)) if certain else Condition.UNKNOWN
-        action = Action(self.event.action)
-        return ObservedAction(action, position(self.event.place), condition, is_next_batch=is_next_batch)
+        return ObservedAction(self.action, position(self.event.place), condition, is_next_batch=is_next_batch)
+
+
+@dataclass(slots=True)
+class Course:
+    """What happens to an optimizer in one entry."""
+
+    pending: list[Taken] = field(default_factory=list)
+    """The actions after its last step."""
+    first: list[Taken] = field(default_factory=list)
+    """Those up to its first step."""
 
 
 def histories_of(events: list[Event]) -> list[LoopHistory]:
     """The actions that the gradients of an optimizer see, with the outermost loop around them; none of those that a library steps."""
     histories: dict[tuple[Object, Place | None], LoopHistory] = {}
-    pending: dict[Object, list[Taken]] = {}
+    courses: dict[tuple[Object, Value | None], Course] = {}
     unowned: dict[Value | None, list[Taken]] = {}
+    cleared: dict[Object, dict[Place, Taken]] = {}
     for event in events:
         before = event.detail.get("before")
         if event.action == Action.BACKWARD and not before:
-            unowned.setdefault(event.entry, []).append(Taken(event, frozenset({Condition.UNKNOWN})))
+            unowned.setdefault(event.entry, []).append(Taken(event, ANYTHING, Action.BACKWARD))
         for optimizer, found in (before or {}).items():
             loop = event.passes[0][0] if event.passes else None
             history = histories.setdefault((optimizer, loop), LoopHistory(position(loop) if loop else None))
-            if optimizer not in pending:
-                pending[optimizer] = unowned.pop(event.entry, []) if optimizer.made is None else []
-            _take(history, pending[optimizer], Taken(event, found))
+            course = courses.get((optimizer, event.entry))
+            if course is None:
+                found_before = unowned.pop(event.entry, []) if optimizer.made is None else []
+                course = Course([*cleared.get(optimizer, {}).values(), *found_before])
+                courses[optimizer, event.entry] = course
+            if (
+                event.action == Action.CLEAR and event.entry is not None
+            ):  # as who calls the next entry may do first
+                clear = Taken(event, ANYTHING, Action.CLEAR)
+                cleared.setdefault(optimizer, {}).setdefault(event.place, clear)
+            _take(history, course, event, found)
+    for (optimizer, entry), course in courses.items():
+        actions = [*course.pending, *course.first]
+        if entry is not None and course.first and not any(one.event.passes for one in actions):
+            _step(histories[optimizer, None], actions)  # who calls the entry calls it often
     theirs = _stepped_by_libraries(events)
     return [history for (optimizer, _), history in histories.items() if optimizer not in theirs]
 
@@ -63,21 +86,25 @@ def _stepped_by_libraries(events: list[Event]) -> set[Object]:
     }
 
 
-def _take(history: LoopHistory, pending: list[Taken], taken: Taken) -> None:
+def _take(history: LoopHistory, course: Course, event: Event, found: Conditions) -> None:
     """One more action after the last step of an optimizer."""
-    pending.append(taken)
-    if taken.event.action == Action.BACKWARD and not taken.event.detail["roots"]:
-        seen = ObservedAction(Action.FORWARD, position(taken.event.place))  # that of a loss that nobody knows
-        history.pending = (*history.pending, (seen, 1))
-    if taken.event.action != Action.STEP:
-        history.pending = (*history.pending, (taken.observed(taken.event.waits), 1))
-        return
-    waits = taken.event.waits
-    actions = [one.observed(waits) for one in pending] if waits is None else list(_rounds(pending, waits))
-    history.patterns[tuple((one, 1) for one in actions)] += taken.event.times
-    history.kept += actions[-1].gradients is Condition.STALE
-    history.pending = ()
-    pending.clear()
+    if event.action == Action.BACKWARD and not event.detail["roots"]:
+        course.pending.append(Taken(event, found, Action.FORWARD))  # that of a loss that nobody knows
+    course.pending.append(Taken(event, found, Action(event.action)))
+    if event.action == Action.STEP:
+        _step(history, course.pending)
+        course.first = course.first or course.pending
+        course.pending = []
+
+
+def _step(history: LoopHistory, actions: list[Taken]) -> None:
+    """One more step, with what comes before it."""
+    step = actions[-1].event
+    observed = (
+        [one.observed(None) for one in actions] if step.waits is None else list(_rounds(actions, step.waits))
+    )
+    history.patterns[tuple((one, 1) for one in observed)] += step.times
+    history.kept += observed[-1].gradients is Condition.STALE
 
 
 def _rounds(pending: list[Taken], waits: Any) -> Iterator[ObservedAction]:
@@ -95,4 +122,4 @@ def _rounds(pending: list[Taken], waits: Any) -> Iterator[ObservedAction]:
         yield from (one.observed(waits, without=NEW) for one in each_pass)
         yield from (one.observed(waits, without=OF_LAST_STEP) for one in left if one.event.waits is None)
     for one in this:
-        yield one.observed(waits, without=OF_LAST_STEP, is_next_batch=one.event.action == Action.BACKWARD)
+        yield one.observed(waits, without=OF_LAST_STEP, is_next_batch=one.action is Action.BACKWARD)
