@@ -3,9 +3,10 @@
 import libcst as cst
 
 from ta_lint.core.finding import Site
+from ta_lint.core.protocol import Action
 from ta_lint.facts.file_facts import FileFacts
 from ta_lint.facts.loops.loops import TrainingLoop
-from ta_lint.syntax.edits import Edit, ProposedFix, insert_line_before, remove_statement
+from ta_lint.syntax.edits import Edit, ProposedFix, Side, insert_line_before, move, remove_statement
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import dotted
 
@@ -79,4 +80,26 @@ def clear_earlier(module: FileFacts, clear: Site) -> ProposedFix | None:
                 return None
             edits = (insert_line_before(tree, statement, module.verbatim(call)), remove_statement(tree, call))
             return ProposedFix("clear before the backward", edits)
+    return None
+
+
+def clip_between(module: FileFacts, clip: Site) -> ProposedFix | None:
+    """Move a clipping before the step or after the backward pass in its block; none if gradients are scaled, as they would need unscaling."""
+    tree, order = module.tree, module.order
+    events = [event for action in (Action.STEP, Action.BACKWARD) for event in order.events(action)]
+    if order.events(Action.UNSCALE) or any(event.scaler is not None for event in events):
+        return None
+    for call in tree.all(cst.Call):
+        if module.places.span(call)[:2] != (clip.line, clip.column):
+            continue
+        beside = [event for event in events if tree.block(event.place) is tree.block(call)]
+        before = [event for event in beside if tree.before(event.place, call)]
+        if any(event.action is Action.STEP for event in before):
+            step = next(event for event in reversed(before) if event.action is Action.STEP)
+            edits = move(tree, module.places, call, step.place, Side.START)
+            return ProposedFix("clip before the step", edits) if edits else None
+        after = [event for event in beside if event not in before and event.action is Action.BACKWARD]
+        if after:
+            edits = move(tree, module.places, call, after[0].place, Side.END)
+            return ProposedFix("clip after the backward pass", edits) if edits else None
     return None

@@ -1,12 +1,13 @@
 """What happens around the steps of each optimizer, loop by loop."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
-from ta_lint.dryrun.stubs.torch.gradients import ANYTHING, Conditions
+from ta_lint.dryrun.stubs.torch.gradients import ANYTHING, Conditions, held_by
+from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import Object, Place, Value
 from ta_lint.events.event import Event
 from ta_lint.events.loop import Condition, LoopHistory, ObservedAction
@@ -50,11 +51,15 @@ def histories_of(events: list[Event]) -> list[LoopHistory]:
     courses: dict[tuple[Object, Value | None], Course] = {}
     unowned: dict[Value | None, list[Taken]] = {}
     cleared: dict[Object, dict[Place, Taken]] = {}
+    reached: set[int] = set()
     for event in events:
         before = event.detail.get("before")
+        reached.update(map(id, _leaves(event)))
         if event.action == Action.BACKWARD and not before:
             unowned.setdefault(event.entry, []).append(Taken(event, ANYTHING, Action.BACKWARD))
         for optimizer, found in (before or {}).items():
+            if event.action == Action.CLIP and not _is_of(optimizer, event, reached):
+                continue
             loop = event.passes[0][0] if event.passes else None
             history = histories.setdefault((optimizer, loop), LoopHistory(position(loop) if loop else None))
             course = courses.get((optimizer, event.entry))
@@ -84,6 +89,20 @@ def _stepped_by_libraries(events: list[Event]) -> set[Object]:
         if event.action == Action.STEP and event.in_library
         for optimizer in event.detail["before"]
     }
+
+
+def _is_of(optimizer: Object, clip: Event, reached: set[int]) -> bool:
+    """Whether gradients of an optimizer are clipped, and not those of another model, which an optimizer may hold that nobody knows: it
+    holds the parameters, or losses reach them, or no loss is known that reaches any.
+    """
+    held = {id(one) for one in held_by(optimizer).parameters}
+    return not reached or not (held | reached).isdisjoint(map(id, clip.detail["parameters"]))
+
+
+def _leaves(event: Event) -> Iterable[Tensor]:
+    """The parameters that a backward pass reaches, or one from what a forward pass gives."""
+    output = event.detail.get("output")
+    return output.roots if isinstance(output, Facts) else event.detail.get("roots", ())
 
 
 def _take(history: LoopHistory, course: Course, event: Event, found: Conditions) -> None:

@@ -93,9 +93,9 @@ Before = dict[Object, Conditions]
 """The optimizers to whose gradients something happens, each with what was there before."""
 
 
-def behind(machine: Machine, parameters: Iterable[Tensor]) -> Before:
-    """The optimizers of what a forward pass used, from which backward passes will lead to these leaves."""
-    concerned, _ = _concerned(machine, parameters, complete=True)
+def seen(machine: Machine, parameters: Iterable[Tensor], *, complete: bool = True) -> Before:
+    """The optimizers of parameters that something uses or changes, without computing or clearing their gradients."""
+    concerned, _ = _concerned(machine, parameters, complete=complete)
     return _conditions(concerned)
 
 

@@ -190,7 +190,7 @@ def _call(made: Call) -> Value:
     if isinstance(result, Tensor):
         event.detail["output"] = result.facts
         if machine.optimizers and not machine.layers and result.facts.requires is not False:
-            event.detail["before"] = gradients.behind(machine, roots_of(result))
+            event.detail["before"] = gradients.seen(machine, roots_of(result))
     return result
 
 

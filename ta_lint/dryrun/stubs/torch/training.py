@@ -1,5 +1,7 @@
 """What a training step is made of: optimizers, schedulers, scalers, clipping, wrappers, checkpointing, saving and loading."""
 
+import math
+
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, perhaps
@@ -218,7 +220,11 @@ def _clip(made: Call) -> Value:
     items, rest = (
         ((given,), None) if isinstance(given, Tensor) else iteration.collected(made.machine, given, made.node)
     )
-    made.emit("clip", given, parameters=items, complete=rest is None)
+    limit = made.constant(1, "clip_value" if made.name == "clip_grad_value_" else "max_norm")
+    if not isinstance(limit, int | float) or limit < math.inf:  # else it measures, and clips nothing
+        parameters = [one for one in items if isinstance(one, Tensor)]
+        before = gradients.seen(made.machine, parameters, complete=rest is None)
+        made.emit("clip", given, parameters=items, complete=rest is None, before=before)
     return Tensor()
 
 
