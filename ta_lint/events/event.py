@@ -29,4 +29,6 @@ class Event:
     some_pass: bool = False
     """Whether it happens in one pass of its loop, of which nobody knows how many come before it."""
     waits: Any = None
-    """The condition by which it happens every few passes of its loop alone, as a step does that several batches share."""
+    """What makes it happen every few passes of its loop alone, as a step does that several batches share: equal for what happens in the same
+    passes.
+    """

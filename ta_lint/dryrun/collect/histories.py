@@ -139,6 +139,10 @@ def _rounds(pending: list[Taken], waits: Any) -> Iterator[ObservedAction]:
         one.event.place for one in this
     ):  # no pass without a step yet
         yield from (one.observed(waits, without=NEW) for one in each_pass)
-        yield from (one.observed(waits, without=OF_LAST_STEP) for one in left if one.event.waits is None)
+        yield from (
+            one.observed(waits, without=OF_LAST_STEP)
+            for one in left
+            if one.event.certain and one.event.waits is None
+        )
     for one in this:
         yield one.observed(waits, without=OF_LAST_STEP, is_next_batch=one.action is Action.BACKWARD)

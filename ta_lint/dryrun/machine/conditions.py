@@ -81,12 +81,18 @@ def holds_once(machine: Machine, test: ast.expr, frame: Frame) -> bool:
     return any(_why(machine, side, frame) == COUNT for side in sides if _plain(side) is not None)
 
 
-def comes_round(machine: Machine, test: ast.expr, frame: Frame) -> bool:
-    """Whether a condition holds, or fails, every few passes of a loop, as it asks for a remainder or a count."""
+def comes_round(machine: Machine, test: ast.expr, frame: Frame) -> Any:
+    """What makes a condition hold, or fail, every few passes of a loop, as it asks for a remainder or a count: equal for conditions that
+    hold in the same passes. None if nothing does.
+    """
     inner, _ = _without_not(test)
     if isinstance(inner, ast.BoolOp):
-        return any(comes_round(machine, part, frame) for part in inner.values)
-    return _plain(inner) is not None and _why(machine, inner, frame) in (CYCLE, EVERY_FEW)
+        found = (comes_round(machine, part, frame) for part in inner.values)
+        return next((one for one in found if one is not None), None)
+    if _plain(inner) is None or _why(machine, inner, frame) not in (CYCLE, EVERY_FEW):
+        return None
+    is_named = isinstance(inner, ast.Name | ast.Attribute)
+    return evaluate(machine, inner, frame) if is_named else _key(machine, inner, frame)
 
 
 def _why(machine: Machine, part: ast.expr, frame: Frame) -> str:

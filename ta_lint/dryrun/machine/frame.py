@@ -1,8 +1,8 @@
 """Where names are bound: the frame of a module, a class body or a function call."""
 
-import ast
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from ta_lint.dryrun.state import Changes
 from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
@@ -91,8 +91,8 @@ class Pass:
     continues: list[Changes] = field(default_factory=list)
     inside: set[int] = field(default_factory=set)
     """The names of the functions that are called in this pass, which no other pass sees."""
-    waits: ast.expr | None = None
-    """The condition that holds every few passes, for what happens only then."""
+    waits: Any = None
+    """What makes a condition hold every few passes, for what happens only then."""
     site: Place | None = None
     """Of a loop in a library: where the program calls it."""
 

@@ -242,14 +242,14 @@ class Machine:
             event = self.events[number]
             self.events[number] = replace(event, times=max(1, event.times // MANY), some_pass=some_pass)
 
-    def every_few(self, condition: ast.expr, arm: Callable[[], Flow]) -> Flow:
-        """Run what happens every few passes of the innermost loop, by this condition. If it goes on with the next pass, so does what is left of this one."""
+    def every_few(self, waits: Any, arm: Callable[[], Flow]) -> Flow:
+        """Run what happens every few passes of the innermost loop, as `conditions.comes_round` says. If it goes on with the next pass, so does what is left of this one."""
         now = self.passes[-1]
-        before, now.waits, flow = now.waits, condition, Flow.ON
+        before, now.waits, flow = now.waits, waits, Flow.ON
         try:
             flow = arm()
         finally:
-            now.waits = condition if flow is Flow.CONTINUE else before
+            now.waits = waits if flow is Flow.CONTINUE else before
         return flow
 
     def leave(self, flow: Flow) -> None:

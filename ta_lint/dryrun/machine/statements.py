@@ -130,8 +130,9 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
         return taken
 
     arms = [arm(True, node.body), arm(False, node.orelse)]
-    if machine.passes and conditions.comes_round(machine, node.test, frame):
-        arms = [partial(machine.every_few, node.test, one) for one in arms]
+    waits = conditions.comes_round(machine, node.test, frame) if machine.passes else None
+    if waits is not None:
+        arms = [partial(machine.every_few, waits, one) for one in arms]
     return machine.branch(arms)
 
 
