@@ -20,7 +20,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.stubs.guess import guess, may_act, optimizer_called
 from ta_lint.dryrun.stubs.torch import gradients
-from ta_lint.dryrun.values import Class, Known, Module, OnDemand, Unknown, Value
+from ta_lint.dryrun.values import Class, Known, Module, Object, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
@@ -244,7 +244,8 @@ class Program:
     @staticmethod
     def reassigned(machine: Machine, optimizer: Value) -> None:
         """What is known by one name may be another optimizer from here on, with gradients of its own."""
-        gradients.perhaps_computed(machine, [one for one in machine.optimizers if one is optimizer])
+        if isinstance(optimizer, Object) and optimizer in machine.optimizers:
+            gradients.perhaps_computed(machine, [optimizer])
 
     def _of(self, machine: Machine, path: str, name: str) -> Module:
         """A module, or a folder of modules."""

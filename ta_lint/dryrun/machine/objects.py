@@ -353,7 +353,7 @@ def binary(
     )
 
 
-def _of_a_count(kind: ast.operator | ast.cmpop, left: Value, right: Value) -> Unknown | None:
+def _of_a_count(kind: ast.AST, left: Value, right: Value) -> Unknown | None:
     """What is known of a number or a condition that comes from counting the passes of a loop."""
     whys = {one.why for one in (left, right) if isinstance(one, Unknown)}
     if isinstance(kind, _COMPARISONS):
