@@ -46,8 +46,10 @@ class Course:
 
 
 def histories_of(events: list[Event]) -> list[LoopHistory]:
-    """The actions that the gradients of an optimizer see, with the outermost loop around them; none of those that a library steps."""
-    histories: dict[tuple[Object, Place | None], LoopHistory] = {}
+    """The actions that the gradients of an optimizer see, by the entry and the outermost loop around them; none of those that a library
+    steps.
+    """
+    histories: dict[tuple[Object, Value | None, Place | None], LoopHistory] = {}
     courses: dict[tuple[Object, Value | None], Course] = {}
     unowned: dict[Value | None, list[Taken]] = {}
     cleared: dict[Object, dict[Place, Taken]] = {}
@@ -61,7 +63,9 @@ def histories_of(events: list[Event]) -> list[LoopHistory]:
             if event.action == Action.CLIP and not _is_of(optimizer, event, reached):
                 continue
             loop = event.passes[0][0] if event.passes else None
-            history = histories.setdefault((optimizer, loop), LoopHistory(position(loop) if loop else None))
+            history = histories.setdefault(
+                (optimizer, event.entry, loop), LoopHistory(position(loop) if loop else None)
+            )
             course = courses.get((optimizer, event.entry))
             if course is None:
                 found_before = unowned.pop(event.entry, []) if optimizer.made is None else []
@@ -76,9 +80,9 @@ def histories_of(events: list[Event]) -> list[LoopHistory]:
     for (optimizer, entry), course in courses.items():
         actions = [*course.pending, *course.first]
         if entry is not None and course.first and not any(one.event.passes for one in actions):
-            _step(histories[optimizer, None], actions)  # who calls the entry calls it often
+            _step(histories[optimizer, entry, None], actions)  # who calls the entry calls it often
     theirs = _stepped_by_libraries(events)
-    return [history for (optimizer, _), history in histories.items() if optimizer not in theirs]
+    return [history for (optimizer, *_), history in histories.items() if optimizer not in theirs]
 
 
 def _stepped_by_libraries(events: list[Event]) -> set[Object]:
