@@ -167,3 +167,12 @@ def test_a_step_that_is_left_out_for_another_reason_does_not_wait(guard: str, tm
     start = START.replace("for i in range(8)", "from helpers import rows\nfor i in range(800)")
     script.write_text(start + indent(loop, "    "))
     assert all(event.waits is None for event in dry_run(str(script)).events)
+
+
+def test_one_of_two_optimizers_is_the_same_in_each_call(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    builds = "if parts:\n    chosen = torch.optim.SGD(model.parameters(), lr=0.01)\nelse:\n    chosen = torch.optim.Adam([*model.parameters(), *other.parameters()])\n"
+    start = START.replace("for i in", f"parts = bool(len(str(loss)) % 7)\n{builds}\n\nfor i in")
+    loop = "chosen.zero_grad()\nloss().backward()\nchosen.step()"
+    script.write_text(start + indent(loop, "    "))
+    assert list(found(run_of(dry_run(str(script)).events)).values()) == [{Condition.FRESH}]

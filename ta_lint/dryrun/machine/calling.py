@@ -75,6 +75,11 @@ def call(
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):
+        receivers = [one.receiver for one in function.options if isinstance(one, Bound)]
+        if len(receivers) == len(function.options) and machine.are_alternatives(receivers):
+            return joined(
+                [call(machine, one, list(args), dict(kwargs), node, loose=loose) for one in function.options]
+            )
         return machine.choose(
             [
                 lambda one=one: call(machine, one, list(args), dict(kwargs), node, loose=loose)  # type: ignore[misc]

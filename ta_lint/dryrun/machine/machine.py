@@ -80,6 +80,8 @@ class Machine:
         """Those that the entry may use,"""
         self.own = 0
         """and the first of them that is its own."""
+        self._alternatives: dict[int, set[int]] = {}
+        """Those that were built on other paths than one, so that there is either it or them; all by their ids."""
         self.hooks: list[Value] = []
         """What backward passes call."""
         self.guessed: dict[tuple[Value | None, str], Value] = {}
@@ -206,7 +208,9 @@ class Machine:
         """Run alternatives, each from this state, and go on from what they leave together."""
         mark, doubt, assumed = self.state.mark, self.doubt, self.assumed
         ends, raised, parted = [], 0, False
+        built: list[list[Any]] = []
         for arm in arms:
+            last = self.optimizers[-1:]
             self.doubt = doubt + 1
             self.assumed = dict(assumed)
             before = len(self.events)
@@ -225,7 +229,15 @@ class Machine:
                         self.once(before)
                     self.leave(flow)
             self.state.undo(mark)
+            if self.optimizers[-1:] != last:
+                built.append(
+                    self.optimizers[
+                        self.optimizers.index(last[0]) + 1 if last and last[0] in self.optimizers else 0 :
+                    ]
+                )
         self.doubt, self.assumed = doubt, assumed
+        if len(built) > 1:
+            self._note_alternatives(built)
         if raised == len(arms):
             raise Raised(Unknown("an exception"))
         if not ends:
@@ -233,6 +245,18 @@ class Machine:
         self.doubt += parted
         self.state.take(ends)
         return Flow.ON
+
+    def _note_alternatives(self, built: list[list[Any]]) -> None:
+        """These were built on different paths."""
+        for own in built:
+            others = {id(one) for some in built if some is not own for one in some}
+            for one in own:
+                self._alternatives.setdefault(id(one), set()).update(others)
+
+    def are_alternatives(self, values: Sequence[Value]) -> bool:
+        """Whether there is one of these optimizers and none of the others, so that what happens to one of them happens to the one there is."""
+        ids = {id(one) for one in values}
+        return len(ids) > 1 and all(ids - {one} <= self._alternatives.get(one, set()) for one in ids)
 
     def once(self, since: int, *, some_pass: bool = False) -> None:
         """What has happened since there were so many events happens in one pass of the loop around it, of which nobody knows which one that

@@ -163,6 +163,7 @@ def used(machine: Machine, optimizer: Value) -> Before:
     old ones sooner or later, unless something clears them in between.
     """
     before: Before = {}
+    certain = machine.are_alternatives(options(optimizer))
     for one in options(optimizer):
         if one in machine.optimizers and isinstance(one, Object):
             now: Contents = one.fields[GRADIENTS]
@@ -170,7 +171,7 @@ def used(machine: Machine, optimizer: Value) -> Before:
             before[one] = found = frozenset({Condition.STALE}) if joins else now.conditions
             after = frozenset(each if each is Condition.EMPTY else Condition.USED for each in found)
             stepped = Contents(after, after, now.clearings)
-            _write(machine, one, stepped if one is optimizer else stepped.either(now))
+            _write(machine, one, stepped if certain or one is optimizer else stepped.either(now))
     return before
 
 
