@@ -49,20 +49,20 @@ def cleared(history: LoopHistory, place: Place) -> Refutation | None:
 
 def fix(module: "FileFacts", step: "Site") -> "ProposedFix | None":
     """Clear the gradients at the start of each pass, with a misplaced statement or a new one."""
-    from ta_lint.facts.clear_first import clear_first
+    from ta_lint.facts.step_edits import clear_first
 
     return clear_first(module, step)
 
 
 def clear_earlier(module: "FileFacts", clear: "Site") -> "ProposedFix | None":
     """Clear the gradients before the backward pass whose gradients are lost."""
-    from ta_lint.facts.clear_first import clear_earlier
+    from ta_lint.facts.step_edits import clear_earlier
 
     return clear_earlier(module, clear)
 
 
 def clip_between(module: "FileFacts", clip: "Site") -> "ProposedFix | None":
     """Clip after the backward pass and before the step."""
-    from ta_lint.facts.clear_first import clip_between
+    from ta_lint.facts.step_edits import clip_between
 
     return clip_between(module, clip)

@@ -1,4 +1,4 @@
-"""The edits that clear gradients where the next step needs it: at the start of each pass, or before the backward pass."""
+"""The edits that put clearing and clipping where a step needs them."""
 
 import libcst as cst
 
