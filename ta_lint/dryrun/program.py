@@ -226,7 +226,11 @@ class Program:
 
     @staticmethod
     def acts(machine: Machine, names: list[str], node: ast.AST) -> None:
-        """A function out of sight is called: it may do anything to gradients if its name, or what it is asked for, says so."""
+        """A function out of sight is called: it may do anything to gradients if its name, or what it is asked for, says so. The step of an
+        agent or a trainer may compute some.
+        """
+        if names[0] == "step":
+            gradients.perhaps_computed(machine, machine.optimizers)
         if machine.optimizers and any(map(may_act, names)):
             before = gradients.lost(machine, *machine.optimizers)
             machine.emit("unknown", node, None, before=before)

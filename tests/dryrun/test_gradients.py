@@ -90,6 +90,7 @@ def test_a_step_finds_in_the_dry_run_what_it_finds_in_the_real_one(
 
 UNSEEN = {
     "a function gets the optimizer": "helpers.prepare(optimizer)\nloss().backward()\noptimizer.step()",
+    "the number of a step is asked for": "if helpers.state.step:\n    optimizer.zero_grad()\nloss().backward()\noptimizer.step()",
     "an agent steps with it": "helpers.agent.step(optimizer)\nloss().backward()\noptimizer.step()",
     "a function gets it in a list": "helpers.prepare([optimizer])\nloss().backward()\noptimizer.step()",
     "a function gets what clears": "helpers.run(optimizer.zero_grad)\nloss().backward()\noptimizer.step()",

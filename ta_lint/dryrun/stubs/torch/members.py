@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call, hand_over
+from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.calling import perhaps as perhaps_called
 from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, find, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch import gradients, shapes
@@ -244,14 +244,6 @@ def _handed_over(made: Call) -> Value:
         before = gradients.perhaps_computed_of(made.machine, roots_of(own), complete=complete)
         made.emit("unknown", own, by=made.args[1], before=before, computes=True)
     return NONE
-
-
-@method(UNSEEN, "step")
-def _step_of_something(made: Call) -> Value:
-    """Of an agent or a trainer, which may compute gradients of its own."""
-    hand_over(made.machine, [*made.args, *made.kwargs.values()], "a step", made.node)
-    gradients.perhaps_computed(made.machine, made.machine.optimizers)
-    return Unknown("what a step gives")
 
 
 @method(UNSEEN, "__setattr__")
