@@ -4,6 +4,7 @@ import ast
 import builtins
 import io
 import re
+import symtable
 import tokenize
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -28,9 +29,9 @@ STYLES: dict[str, Rename] = {
 
 
 def renamed(text: str, style: Rename, machine: Machine) -> str:
-    """The program, with each name of its own renamed, but for the arguments that its dry run has guessed."""
+    """The program, with each name of its own renamed, but for what its dry run guesses: arguments, and names that nothing binds."""
     guessed = {line for event in machine.events for line in _guessed(event.entry)}
-    names = _Names(ast.parse(text), guessed)
+    names = _Names(ast.parse(text), guessed, _unbound(symtable.symtable(text, "train.py", "exec")))
     variables = {name: style(name, number) for number, name in enumerate(sorted(names.variables))}
     attributes = {name: style(name, number + 1_000) for number, name in enumerate(sorted(names.attributes))}
     lines = text.splitlines(keepends=True)
@@ -53,6 +54,27 @@ def _guessed(entry: Any) -> Iterator[int]:
             yield start.node.lineno
 
 
+def _unbound(top: symtable.SymbolTable) -> set[str]:
+    """The names that a program uses and that nothing in it binds."""
+    bound = {
+        one.get_name()
+        for one in top.get_symbols()
+        if one.is_assigned() or one.is_imported() or one.is_namespace()
+    }
+    tables, used = [top], set[str]()
+    for table in tables:
+        tables += table.get_children()
+        used |= {
+            one.get_name()
+            for one in table.get_symbols()
+            if one.is_referenced() and (one.is_global() or table is top)
+        }
+        bound |= {
+            one.get_name() for one in table.get_symbols() if one.is_declared_global() and one.is_assigned()
+        }
+    return used - bound
+
+
 def _tokens(text: str) -> Iterator[tuple[tokenize.TokenInfo, bool]]:
     """The names of a program, each with whether it is an attribute."""
     before = ""
@@ -65,7 +87,7 @@ def _tokens(text: str) -> Iterator[tuple[tokenize.TokenInfo, bool]]:
 class _Names:
     """What a program defines itself and can be called otherwise."""
 
-    def __init__(self, tree: ast.Module, guessed: set[int]) -> None:
+    def __init__(self, tree: ast.Module, guessed: set[int], unbound: set[str]) -> None:
         every = list(ast.walk(tree))
         imported = {
             (one.asname or one.name).partition(".")[0]
@@ -136,7 +158,7 @@ class _Names:
                 if node.lineno in guessed:
                     given |= {one.arg for one in arguments}
                 self.variables |= {one.arg for one in arguments}
-        kept = imported | said | {name for name in given if name} | set(dir(builtins))
+        kept = imported | said | unbound | {name for name in given if name} | set(dir(builtins))
         self.variables = {name for name in self.variables - kept if not name.startswith("_")}
         self.attributes = {
             name for name in self.attributes - kept - loaded - library() if not name.startswith("_")

@@ -20,7 +20,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.stubs.guess import given, guess, may_act, may_set_mode
 from ta_lint.dryrun.stubs.torch import gradients, switches
-from ta_lint.dryrun.values import Class, Known, Module, OnDemand, Unknown, Value
+from ta_lint.dryrun.values import Class, Known, Module, Object, OnDemand, Unknown, Value
 from ta_lint.project.layout import Layout
 
 MODULE = Class("module", (library.OBJECT,))
@@ -228,9 +228,13 @@ class Program:
 
     @staticmethod
     def acts(machine: Machine, names: list[str], node: ast.AST) -> None:
-        """A function out of sight is called: it may do anything to gradients if its name, or what it is asked for, says so."""
+        """A function out of sight is called: it may do anything to gradients and modes if its name, or what it is asked for, says so. The step
+        of an agent or a trainer may compute some.
+        """
         if machine.modules_switched and any(map(may_set_mode, names)):
             switches.lost(machine)
+        if names[0] == "step":
+            gradients.perhaps_computed(machine, machine.optimizers)
         if machine.optimizers and any(map(may_act, names)):
             before = gradients.lost(machine, *machine.optimizers)
             machine.emit("unknown", node, None, before=before)
@@ -239,6 +243,17 @@ class Program:
     def given(machine: Machine, name: str, asked: frozenset[str]) -> Value | None:
         """What code out of sight gives, if the methods that are asked of it say so, or the name that it is an optimizer."""
         return given(machine, name, asked)
+
+    @staticmethod
+    def entered(machine: Machine) -> None:
+        """A function begins that nobody calls: who calls it may have done anything to gradients before."""
+        gradients.lost(machine, *machine.optimizers)
+
+    @staticmethod
+    def reassigned(machine: Machine, optimizer: Value) -> None:
+        """What is known by one name may be another optimizer from here on, with gradients of its own."""
+        if isinstance(optimizer, Object) and optimizer in machine.optimizers:
+            gradients.perhaps_computed(machine, [optimizer])
 
     def _of(self, machine: Machine, path: str, name: str) -> Module:
         """A module, or a folder of modules."""

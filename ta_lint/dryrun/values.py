@@ -52,6 +52,15 @@ ONCE: Final = "it holds in one pass"
 ENDS: Final = "the program ends"
 """Why an exception is not known that ends the program as it means to, as `sys.exit()` does."""
 
+CHANGES: Final = "it changes from pass to pass"
+"""Why a number is not known that a loop changes in each pass."""
+DIFFERS: Final = "it differs"
+"""Why a number is not known that is one constant on one path, and another on another."""
+CYCLE: Final = "it comes round again"
+"""Why a number is not known that has each value every few passes: a remainder of a count, or a count that begins anew."""
+EVERY_FEW: Final = "it holds every few passes"
+"""Why a condition is not known that asks for one of these values."""
+
 DATA: Final = "data"
 """The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of
 torch, no module and no optimizer is in it, and what is taken from it is data too."""
@@ -445,9 +454,7 @@ def join(one: Value, other: Value) -> Value:
     if isinstance(other, Unknown):
         return _unknown(other, one)
     if isinstance(one, Known) and isinstance(other, Known) and _is_number(one) and _is_number(other):
-        return Unknown(
-            "it differs", type(one.value).__name__ if type(one.value) is type(other.value) else "float"
-        )
+        return Unknown(DIFFERS, type(one.value).__name__ if type(one.value) is type(other.value) else "float")
     merged = _merged(one, other)
     if merged is not None:
         return merged

@@ -30,3 +30,7 @@ class Event:
     """Whether it does so in a loop of its own, as a trainer does."""
     some_pass: bool = False
     """Whether it happens in one pass of its loop, of which nobody knows how many come before it."""
+    waits: Any = None
+    """What makes it happen every few passes of its loop alone, as a step does that several batches share: equal for what happens in the same
+    passes.
+    """

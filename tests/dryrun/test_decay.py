@@ -64,7 +64,9 @@ def test_the_dry_run_knows_the_groups_that_the_run_sees(
 ) -> None:
     real: list[tuple[DecayGroup, ...]] = []
 
-    def kept(optimizer: Optimizer, original: Any = Optimizer.__dict__["decays"].fget) -> tuple[DecayGroup, ...]:
+    def kept(
+        optimizer: Optimizer, original: Any = Optimizer.__dict__["decays"].fget
+    ) -> tuple[DecayGroup, ...]:
         real.append(original(optimizer))
         return real[-1]
 

@@ -90,6 +90,8 @@ def test_a_step_finds_in_the_dry_run_what_it_finds_in_the_real_one(
 
 UNSEEN = {
     "a function gets the optimizer": "helpers.prepare(optimizer)\nloss().backward()\noptimizer.step()",
+    "the number of a step is asked for": "if helpers.state.step:\n    optimizer.zero_grad()\nloss().backward()\noptimizer.step()",
+    "an agent steps with it": "helpers.agent.step(optimizer)\nloss().backward()\noptimizer.step()",
     "a function gets it in a list": "helpers.prepare([optimizer])\nloss().backward()\noptimizer.step()",
     "a function gets what clears": "helpers.run(optimizer.zero_grad)\nloss().backward()\noptimizer.step()",
     "a hook of somebody else": "hooks.before_batch()\nloss().backward()\noptimizer.step()",
@@ -105,3 +107,74 @@ def test_where_code_out_of_sight_may_clear_nothing_is_said(loop: str, tmp_path: 
     [conditions] = found(run_of(dry_run(str(script)).events)).values()
     assert Condition.UNKNOWN in conditions
     assert conditions.isdisjoint({Condition.STALE, Condition.USED})
+
+
+def test_what_a_program_writes_to_the_attributes_of_an_optimizer_does_not_change_its_gradients(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "train.py"
+    loop = "for key in vars(optimizer):\n    vars(optimizer)[key] = str(key)\noptimizer.zero_grad()\nloss().backward()\noptimizer.step()"
+    script.write_text(START + indent(loop, "    "))
+    assert list(found(run_of(dry_run(str(script)).events)).values()) == [{Condition.FRESH}]
+
+
+COMPUTED = {
+    "a function gets the model": "helpers.accumulate(model)",
+    "a function gets the loss": "helpers.go_back(loss())",
+    "an agent steps": "agent.step()",
+    "a gradient is put back": "model.weight.grad = model.weight.grad.clone()",
+    "a hook writes gradients": "optimizer.register_step_pre_hook(bring)",
+}
+
+
+@pytest.mark.parametrize("call", COMPUTED.values(), ids=COMPUTED.keys())
+def test_code_out_of_sight_may_compute_gradients_where_there_are_none(call: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    hook = "def bring(*_):\n    for p in model.parameters():\n        p.grad = torch.ones_like(p)\n\n\n"
+    start = START.replace("for i in", f"from helpers import agent\nimport helpers\n\n\n{hook}for i in")
+    script.write_text(start + indent(f"optimizer.zero_grad()\n{call}\noptimizer.step()", "    "))
+    assert found(run_of(dry_run(str(script)).events)).popitem()[1] == {Condition.UNKNOWN}
+
+
+WAITS = {
+    "by a remainder": ("", "if i % 4 == 3:\n    optimizer.step()"),
+    "by what is left of it": ("", "if (i + 1) % 4:\n    continue\noptimizer.step()"),
+    "by a name": ("", "last = (i + 1) % 4 == 0\nif last:\n    optimizer.step()"),
+    "by a counter": ("count = 0", "count += 1\nif count == 4:\n    optimizer.step()\n    count = 0"),
+}
+
+
+@pytest.mark.parametrize(("before", "guard"), WAITS.values(), ids=WAITS.keys())
+def test_a_step_that_comes_every_few_passes_has_those_before_it_in_its_pattern(
+    before: str, guard: str, tmp_path: Path
+) -> None:
+    loop = f"optimizer.zero_grad()\nloss().backward()\n{guard}"
+    script = tmp_path / "train.py"
+    script.write_text(
+        START.replace("for i in range(8)", f"{before}\nfor i in range(800)") + indent(loop, "    ")
+    )
+    history = next(one for one in run_of(dry_run(str(script)).events).loop.histories if one.patterns)
+    pattern = [event for event, _ in history.patterns.most_common(1)[0][0]]
+    taken = [event.action for event in pattern if event.action is not Action.FORWARD]
+    assert taken == [Action.CLEAR, Action.BACKWARD] * 2 + [Action.STEP]
+    assert [event.gradients for event in pattern if event.action is Action.CLEAR][1] is Condition.FRESH
+
+
+@pytest.mark.parametrize(
+    "guard", ["if torch.isfinite(value):", "if i > 100:", "if value.item() < 3:", "if len(rows) % 2:"]
+)
+def test_a_step_that_is_left_out_for_another_reason_does_not_wait(guard: str, tmp_path: Path) -> None:
+    loop = f"value = loss()\noptimizer.zero_grad()\nvalue.backward()\n{guard}\n    optimizer.step()"
+    script = tmp_path / "train.py"
+    start = START.replace("for i in range(8)", "from helpers import rows\nfor i in range(800)")
+    script.write_text(start + indent(loop, "    "))
+    assert all(event.waits is None for event in dry_run(str(script)).events)
+
+
+def test_one_of_two_optimizers_is_the_same_in_each_call(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    builds = "if parts:\n    chosen = torch.optim.SGD(model.parameters(), lr=0.01)\nelse:\n    chosen = torch.optim.Adam([*model.parameters(), *other.parameters()])\n"
+    start = START.replace("for i in", f"parts = bool(len(str(loss)) % 7)\n{builds}\n\nfor i in")
+    loop = "chosen.zero_grad()\nloss().backward()\nchosen.step()"
+    script.write_text(start + indent(loop, "    "))
+    assert list(found(run_of(dry_run(str(script)).events)).values()) == [{Condition.FRESH}]

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from ta_lint.core.protocol import Action
 from ta_lint.events.loop import Condition, LoopHistory
 from ta_lint.events.place import Place
+from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation
 
 if TYPE_CHECKING:
@@ -21,6 +23,11 @@ FEW = 3
 def around(history: LoopHistory) -> tuple[tuple[Place, str], ...]:
     """The loop, as a related place."""
     return () if history.loop is None else ((history.loop, "the loop"),)
+
+
+def everywhere(run: Run, action: Action) -> tuple[Place, ...]:
+    """The lines that take an action, whatever optimizer it is for."""
+    return tuple(dict.fromkeys(place for one in run.loop.histories for place in one.places(action)))
 
 
 def is_stale(history: LoopHistory) -> bool:
@@ -42,6 +49,20 @@ def cleared(history: LoopHistory, place: Place) -> Refutation | None:
 
 def fix(module: "FileFacts", step: "Site") -> "ProposedFix | None":
     """Clear the gradients at the start of each pass, with a misplaced statement or a new one."""
-    from ta_lint.facts.clear_first import clear_first
+    from ta_lint.facts.step_edits import clear_first
 
     return clear_first(module, step)
+
+
+def clear_earlier(module: "FileFacts", clear: "Site") -> "ProposedFix | None":
+    """Clear the gradients before the backward pass whose gradients are lost."""
+    from ta_lint.facts.step_edits import clear_earlier
+
+    return clear_earlier(module, clear)
+
+
+def clip_between(module: "FileFacts", clip: "Site") -> "ProposedFix | None":
+    """Clip after the backward pass and before the step."""
+    from ta_lint.facts.step_edits import clip_between
+
+    return clip_between(module, clip)

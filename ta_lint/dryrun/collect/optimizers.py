@@ -87,7 +87,7 @@ def _parameter(written: Value | None) -> Value | None:
 def _note(built: _Built, event: Event, found: Conditions) -> None:
     """What an event says of an optimizer to whose gradients it does something."""
     one = built.stepped
-    if event.action == Action.UNKNOWN:
+    if event.action == Action.UNKNOWN and not event.detail.get("computes"):
         built.lost = True
     elif not one.steps:
         one.cleared += event.times if event.action == Action.CLEAR and not built.is_given else 0

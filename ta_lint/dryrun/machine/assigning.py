@@ -57,6 +57,8 @@ def _given(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, ca
     if called or key not in machine.guessed:
         asked = asked_of_variable(frame.function, target) if frame.function is not None else frozenset()
         machine.guessed[key] = machine.program.given(machine, name, asked) or NONE
+    else:
+        machine.program.reassigned(machine, machine.guessed[key])
     guessed = machine.guessed[key]
     return value if guessed == NONE else guessed
 

@@ -76,6 +76,11 @@ def call(
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):
+        receivers = [one.receiver for one in function.options if isinstance(one, Bound)]
+        if len(receivers) == len(function.options) and machine.are_alternatives(receivers):
+            return joined(
+                [call(machine, one, list(args), dict(kwargs), node, loose=loose) for one in function.options]
+            )
         return machine.choose(
             [
                 lambda one=one: call(machine, one, list(args), dict(kwargs), node, loose=loose)  # type: ignore[misc]
@@ -134,7 +139,7 @@ def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST)
     for value in values:
         if isinstance(value, Object) and (escape := value.cls.find("__handed_over__")) is not None:
             assert isinstance(escape, Native)
-            escape.run(Call(machine, node, [value, Known(name)]))
+            native(escape, Call(machine, node, [value, Known(name)]))
         elif isinstance(value, Sequence):
             hand_over(machine, list(value.items), name, node)
             if value.cls is not library.TUPLE:

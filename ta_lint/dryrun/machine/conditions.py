@@ -9,7 +9,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import NONE, ONCE, Choice, Known, Unknown, Value, options
+from ta_lint.dryrun.values import CYCLE, EVERY_FEW, NONE, ONCE, Choice, Known, Unknown, Value, options
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 
@@ -79,6 +79,25 @@ def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> No
 def holds_once(condition: Value) -> bool:
     """Whether a condition holds in one pass of a loop at most, as it asks for a number of the pass."""
     return isinstance(condition, Unknown) and condition.why == ONCE
+
+
+def comes_round(machine: Machine, test: ast.expr, frame: Frame) -> Any:
+    """What makes a condition hold, or fail, every few passes of a loop, as it asks for a remainder or a count: equal for conditions that
+    hold in the same passes. None if nothing does.
+    """
+    inner, _ = _without_not(test)
+    if isinstance(inner, ast.BoolOp):
+        found = (comes_round(machine, part, frame) for part in inner.values)
+        return next((one for one in found if one is not None), None)
+    if _plain(inner) is None or _why(machine, inner, frame) not in (CYCLE, EVERY_FEW):
+        return None
+    is_named = isinstance(inner, ast.Name | ast.Attribute)
+    return evaluate(machine, inner, frame) if is_named else _key(machine, inner, frame)
+
+
+def _why(machine: Machine, part: ast.expr, frame: Frame) -> str:
+    value = evaluate(machine, part, frame)
+    return value.why if isinstance(value, Unknown) else ""
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

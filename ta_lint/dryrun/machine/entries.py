@@ -93,6 +93,7 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
 
     def run() -> Value:
         machine.frames.append(function.frame.module)
+        machine.program.entered(machine)
         given = guesses.arguments(machine, function, skip=len(args))
         result = call(machine, function, args, given, function.node, loose=True)
         if not isinstance(result, Known | Unknown):

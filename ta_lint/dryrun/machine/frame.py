@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from ta_lint.dryrun.state import Changes
 from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
@@ -90,6 +91,8 @@ class Pass:
     continues: list[Changes] = field(default_factory=list)
     inside: set[int] = field(default_factory=set)
     """The names of the functions that are called in this pass, which no other pass sees."""
+    waits: Any = None
+    """What makes a condition hold every few passes, for what happens only then."""
     site: Place | None = None
     """Of a loop in a library: where the program calls it."""
 

@@ -12,7 +12,7 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import Choice, Known, Mergeable, Place, Stream, Unknown, Value
+from ta_lint.dryrun.values import CHANGES, Choice, Known, Mergeable, Place, Stream, Unknown, Value
 
 PASSES = 2
 
@@ -92,7 +92,7 @@ class Repetition:
         if now.settled:
             self._settle()
         now.mark = machine.state.mark
-        now.continues, now.inside = [], set()
+        now.continues, now.inside, now.waits = [], set(), None
         machine.passes.append(now)
         machine.frames.append(self.frame)  # a generator that gives the elements is above it otherwise
         try:
@@ -120,7 +120,7 @@ class Repetition:
                 and _counts(old)
                 and _counts(new)
             ):
-                state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
+                state.write(store, key, Unknown(CHANGES, type(new.value).__name__))
 
     def _still_changes(self) -> bool:
         """Whether the pass has changed a constant that it began with; what becomes another constant differs from pass to pass."""
@@ -132,7 +132,7 @@ class Repetition:
             if changed and at not in self.bound and at[0] not in self.now.inside:
                 found = True
                 if isinstance(new, Known):
-                    state.write(store, key, Unknown("it changes from pass to pass", type(new.value).__name__))
+                    state.write(store, key, Unknown(CHANGES, type(new.value).__name__))
         return found
 
     def end(self, flow: Flow, orelse: list[ast.stmt]) -> Flow:

@@ -82,11 +82,15 @@ class Machine:
         """and the first of them that is its own."""
         self.modules_switched: dict[Any, None] = {}
         """The modules that something has put into a mode."""
+        self._alternatives: dict[int, set[int]] = {}
+        """Those that were built on other paths than one, so that there is either it or them; all by their ids."""
         self.hooks: list[Value] = []
         """What backward passes call."""
         self.guessed: dict[tuple[Value | None, str], Value] = {}
         """The optimizers that code out of sight has given, by the entry and by what they are called."""
         self.called: set[ast.AST] = set()
+        self.alone: set[ast.AST] = set()
+        """The expressions that were evaluated for what they do, as nothing takes their value."""
         self.misfits: dict[str, str] = {}
         """The functions of libraries that did not find what they look for in what they get, each with the line that it looks in."""
         self.catches: list[Catch] = []
@@ -99,8 +103,6 @@ class Machine:
         """Whether the entry trains nothing: what has run once is not run again then, and what it gives is not known."""
         self.assumed: dict[Any, bool] = {}
         """The conditions that hold on this path."""
-        self.dropped: ast.expr | None = None
-        """The expression that is a statement, so that nobody uses its value."""
         self.memo = Memo(self)
         """What calls have given before."""
         self._borrowed: dict[tuple[int, str], tuple[Class, str, Value | None]] = {}
@@ -128,6 +130,7 @@ class Machine:
             tuple((one.loop, one.number) for one in self.passes), detail,
             tuple(frame.function for frame in self.frames if frame.function is not None),
             self.entry, self._times(), self._site() is not None, self._is_in_library(),
+            waits=next((one.waits for one in reversed(self.passes) if one.waits is not None), None),
         )  # fmt: skip
         self.events.append(event)
         return event
@@ -218,7 +221,9 @@ class Machine:
         """Run alternatives, each from this state, and go on from what they leave together."""
         mark, doubt, assumed = self.state.mark, self.doubt, self.assumed
         ends, raised, parted = [], 0, False
+        built: list[list[Any]] = []
         for arm in arms:
+            last = self.optimizers[-1:]
             self.doubt = doubt + 1
             self.assumed = dict(assumed)
             before = len(self.events)
@@ -237,7 +242,15 @@ class Machine:
                         self.once(before)
                     self.leave(flow)
             self.state.undo(mark)
+            if self.optimizers[-1:] != last:
+                built.append(
+                    self.optimizers[
+                        self.optimizers.index(last[0]) + 1 if last and last[0] in self.optimizers else 0 :
+                    ]
+                )
         self.doubt, self.assumed = doubt, assumed
+        if len(built) > 1:
+            self._note_alternatives(built)
         if raised == len(arms):
             raise Raised(Unknown("an exception"))
         if not ends:
@@ -246,6 +259,18 @@ class Machine:
         self.state.take(ends)
         return Flow.ON
 
+    def _note_alternatives(self, built: list[list[Any]]) -> None:
+        """These were built on different paths."""
+        for own in built:
+            others = {id(one) for some in built if some is not own for one in some}
+            for one in own:
+                self._alternatives.setdefault(id(one), set()).update(others)
+
+    def are_alternatives(self, values: Sequence[Value]) -> bool:
+        """Whether there is one of these optimizers and none of the others, so that what happens to one of them happens to the one there is."""
+        ids = {id(one) for one in values}
+        return len(ids) > 1 and all(ids - {one} <= self._alternatives.get(one, set()) for one in ids)
+
     def once(self, since: int, *, some_pass: bool = False) -> None:
         """What has happened since there were so many events happens in one pass of the loop around it, of which nobody knows which one that
         is in the case of `some_pass`.
@@ -253,6 +278,16 @@ class Machine:
         for number in range(since, len(self.events)):
             event = self.events[number]
             self.events[number] = replace(event, times=max(1, event.times // MANY), some_pass=some_pass)
+
+    def every_few(self, waits: Any, arm: Callable[[], Flow]) -> Flow:
+        """Run what happens every few passes of the innermost loop, as `conditions.comes_round` says. If it goes on with the next pass, so does what is left of this one."""
+        now = self.passes[-1]
+        before, now.waits, flow = now.waits, waits, Flow.ON
+        try:
+            flow = arm()
+        finally:
+            now.waits = waits if flow is Flow.CONTINUE else before
+        return flow
 
     def leave(self, flow: Flow) -> None:
         """Keep the state of a path that leaves here, for where it arrives."""

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions
@@ -20,7 +21,7 @@ CHECKING = External("typing.TYPE_CHECKING")
 @executes(ast.Expr)
 def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
     if not isinstance(node.value, ast.Constant):
-        machine.dropped = node.value
+        machine.alone.add(node.value)
         value = evaluate(machine, node.value, frame)
         if isinstance(value, Bound):  # `optimizer.step` alone: it is not called, and should be
             hand_over(machine, [value.receiver], "a method that is not called", node)
@@ -129,7 +130,11 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
 
         return taken
 
-    return machine.branch([arm(True, node.body), arm(False, node.orelse)])
+    arms = [arm(True, node.body), arm(False, node.orelse)]
+    waits = conditions.comes_round(machine, node.test, frame) if machine.passes else None
+    if waits is not None:
+        arms = [partial(machine.every_few, waits, one) for one in arms]
+    return machine.branch(arms)
 
 
 @executes(ast.Match)

@@ -14,7 +14,7 @@ from ta_lint.dryrun.machine.library import family, stub
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.program import Program
-from ta_lint.dryrun.values import NONE, Known, Unknown, Value
+from ta_lint.dryrun.values import EVERY_FEW, NONE, Known, Unknown, Value
 from ta_lint.project.layout import Layout
 
 FOLDER = Path(__file__).with_suffix("")
@@ -55,6 +55,12 @@ def _define(file: Path) -> None:
 
     for module in text.partition("\n")[0].removeprefix("# ").split():
         family(f"{module}.", find)
+
+
+@stub("ta_lint.every_few")
+def _every_few(made: object) -> Value:
+    """What a library's program says of a condition that holds every few passes of the loop around its call."""
+    return Unknown(EVERY_FEW, "bool")
 
 
 @stub("ta_lint.unknown")

@@ -582,20 +582,6 @@ class StepOrder:
         }
         return any(dotted(name) in counted & reset for name in names)
 
-    def subject(self, event: LoopEvent) -> Node:
-        """The subject of an event in the region's own code: `opt` for `optimizer` in `step(optimizer)`, called with `opt`."""
-        node: Node = event.subject
-        for call in reversed(event.via):
-            function = self._calls.callee(call)
-            binding = self._names.definition(node) if isinstance(node, cst.Name) else None
-            if function is None or binding is None or not isinstance(binding.node, cst.Param):
-                break
-            given = self._calls.arguments(call, function).get(binding.node)
-            if given is None:
-                break
-            node = given
-        return node
-
     def is_guarded(self, node: Node, guard: cst.If) -> bool:
         """Whether a node runs only if the guard allows it: in its body, or after `if ...: continue`."""
         last = guard.body.body[-1] if guard.body.body else None

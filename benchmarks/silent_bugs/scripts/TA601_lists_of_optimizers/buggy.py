@@ -37,7 +37,7 @@ def update(model, optimizers, inputs, labels):
     loss = nn.functional.cross_entropy(model(inputs), labels)
     loss.backward()
     for optimizer in optimizers.values():
-        optimizer.zero_grad()  # bug: TA601 (runtime)
+        optimizer.zero_grad()  # bug: TA601
     for optimizer in optimizers.values():
         optimizer.step()
     return loss.item()

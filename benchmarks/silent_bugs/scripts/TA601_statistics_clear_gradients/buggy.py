@@ -28,7 +28,7 @@ class GradientLog:
         for name, parameter in self.model.named_parameters():
             if parameter.grad is not None:
                 self.norms[name].append(parameter.grad.norm().item())
-                parameter.grad = None  # bug: TA601
+                parameter.grad = None  # bug: TA601 (static)
 
     def summary(self):
         return {name: round(sum(values) / len(values), 4) for name, values in self.norms.items()}
@@ -54,7 +54,7 @@ def main(epochs=5):
             optimizer.zero_grad()
             loss.backward()
             log.record()
-            optimizer.step()  # bug: TA601
+            optimizer.step()  # bug: TA601 (runtime)
             total += loss.item()
         print(f"epoch {epoch}: {total / len(loader):.4f}")
     print(log.summary())

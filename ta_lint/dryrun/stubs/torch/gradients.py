@@ -1,7 +1,7 @@
 """What is in `.grad` of the parameters of each optimizer: nothing, new gradients, or those that a step has used."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
@@ -92,6 +92,12 @@ Before = dict[Object, Conditions]
 """The optimizers to whose gradients something happens, each with what was there before."""
 
 
+def seen(machine: Machine, parameters: Iterable[Tensor], *, complete: bool = True) -> Before:
+    """The optimizers of parameters that something uses or changes, without computing or clearing their gradients."""
+    concerned, _ = _concerned(machine, parameters, complete=complete)
+    return _conditions(concerned)
+
+
 def computed(machine: Machine, certain: Iterable[Tensor], *, complete: bool) -> Before:
     """A backward pass reaches these leaves, and perhaps others unless that is complete. What nobody knows is taken to reach the only
     optimizer that there is.
@@ -123,11 +129,23 @@ def cleared(
     )
     for one, found in before.items():
         group, done = held_by(one), one.fields[GRADIENTS].cleared | given.keys()
-        if group.complete and complete:
-            whole = all(id(each) in done for each in group.parameters)
-        else:
-            whole = len(before) == 1 and not isinstance(subject, Tensor)
+        whole = group.complete and complete and all(id(each) in done for each in group.parameters)
         _touch(machine, one, NOTHING if whole else found | NOTHING, done)
+    return before
+
+
+def perhaps_computed(machine: Machine, optimizers: Iterable[Object]) -> None:
+    """Where nothing is there, new gradients are perhaps: code out of sight may have computed them, or put them back."""
+    for one in optimizers:
+        now: Contents = one.fields[GRADIENTS]
+        if Condition.EMPTY in now.conditions:
+            _write(machine, one, replace(now, conditions=now.conditions | {Condition.FRESH}))
+
+
+def perhaps_computed_of(machine: Machine, parameters: Iterable[Tensor], *, complete: bool) -> Before:
+    """The same of all optimizers that hold these parameters, or perhaps do."""
+    before = _conditions(one for some in _concerned(machine, parameters, complete=complete) for one in some)
+    perhaps_computed(machine, before)
     return before
 
 
@@ -144,6 +162,7 @@ def used(machine: Machine, optimizer: Value) -> Before:
     old ones sooner or later, unless something clears them in between.
     """
     before: Before = {}
+    certain = machine.are_alternatives(options(optimizer))
     for one in options(optimizer):
         if one in machine.optimizers and isinstance(one, Object):
             now: Contents = one.fields[GRADIENTS]
@@ -151,7 +170,7 @@ def used(machine: Machine, optimizer: Value) -> Before:
             before[one] = found = frozenset({Condition.STALE}) if joins else now.conditions
             after = frozenset(each if each is Condition.EMPTY else Condition.USED for each in found)
             stepped = Contents(after, after, now.clearings)
-            _write(machine, one, stepped if one is optimizer else stepped.either(now))
+            _write(machine, one, stepped if certain or one is optimizer else stepped.either(now))
     return before
 
 

@@ -59,12 +59,6 @@ def _grad(made: Call) -> Value:
     return gradient
 
 
-@method(TENSOR, "__handed_over__")
-def _handed_over(made: Call) -> Value:
-    _wanted(made, made.args[0], handed=True)
-    return NONE
-
-
 def _wanted(made: Call, *leaves: Value, handed: bool = False) -> None:
     """The program asks for the gradients of these, or code out of sight gets them and may; it matters for those that were told to have one."""
     for leaf in tensors_in(leaves):
@@ -182,7 +176,9 @@ def _set(made: Call) -> Value:
     elif name == "grad":
         if value == NONE:
             _clear(made, own)
-        elif not (isinstance(value, Tensor) and value.facts.source is own):  # it is scaled, or clipped
+        elif isinstance(value, Tensor) and value.facts.source is own:  # it is scaled, clipped, or put back
+            gradients.perhaps_computed_of(made.machine, [own], complete=True)
+        else:
             made.emit("clear", own, before=gradients.assigned(made.machine, own))
     elif name == "data":
         new = value.facts if isinstance(value, Tensor) else Facts()
@@ -288,6 +284,18 @@ def _part_in_evaluation_mode(made: Call) -> Value:
 def _cleared_by_something(made: Call) -> Value:
     """Of a model or an optimizer that is not known: perhaps of the one that is looked at."""
     made.emit("clear", made.args[0], before=gradients.cleared(made.machine, made.args[0], (), complete=False))
+    return NONE
+
+
+@method(TENSOR, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    """Code out of sight gets a loss, and may go back from it if it is called for what it does."""
+    own = made.own(Tensor)
+    _wanted(made, own, handed=True)
+    if made.node in made.machine.alone and own.facts.requires is not False:
+        complete = not (perhaps_of(own) or own.facts.open)
+        before = gradients.perhaps_computed_of(made.machine, roots_of(own), complete=complete)
+        made.emit("unknown", own, by=made.args[1], before=before, computes=True)
     return NONE
 
 

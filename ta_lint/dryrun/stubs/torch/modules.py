@@ -12,7 +12,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import dtypes, gradients
 from ta_lint.dryrun.stubs.torch.switches import evaluating_since, switched
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed, roots_of
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
@@ -217,6 +217,8 @@ def _call(made: Call) -> Value:
     result = _output(own, made)
     if isinstance(result, Tensor):
         event.detail["output"] = result.facts
+        if machine.optimizers and not machine.layers and result.facts.requires is not False:
+            event.detail["before"] = gradients.seen(machine, roots_of(result))
     return result
 
 
@@ -491,8 +493,12 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
 
 @method(MODULE, "__handed_over__")
 def _handed_over(made: Call) -> Value:
-    """Code out of sight may put it into another mode, but hardly does. It may train it."""
-    made.emit("hand over", made.own(), by=made.args[1])
+    """Code out of sight may put it into another mode, but hardly does. It may train it, and compute gradients."""
+    own = made.own()
+    group = held(own)
+    made.emit("hand over", own, by=made.args[1])
+    parameters = [one for _, one in group.parameters]
+    gradients.perhaps_computed_of(made.machine, parameters, complete=group.complete)
     return NONE
 
 

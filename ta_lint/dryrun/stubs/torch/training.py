@@ -1,5 +1,6 @@
 """What a training step is made of: optimizers, schedulers, scalers, clipping, wrappers, checkpointing, saving and loading."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -40,6 +41,8 @@ from ta_lint.dryrun.values import (
 )
 
 OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
+PRE_HOOKS = ("what steps run before they use the gradients",)
+"""The key of these hooks among the fields of an optimizer, which no attribute has."""
 SCHEDULER = new_class("torch.optim.lr_scheduler.LRScheduler", "torch.optim.lr_scheduler._LRScheduler")
 SCALER = new_class(
     "torch.amp.GradScaler",
@@ -140,8 +143,15 @@ def _step(made: Call) -> Value:
 
 
 def _stepped(made: Call, optimizer: Value, *, scaled: bool = False) -> None:
+    for hook in _pre_hooks(optimizer):
+        perhaps(made.machine, hook, made.node)
     before = gradients.used(made.machine, optimizer)
     made.emit("step", optimizer, scaled=scaled, before=before, path=made.machine.assumed)
+
+
+def _pre_hooks(optimizer: Value) -> tuple[Value, ...]:
+    hooks = optimizer.fields.get(PRE_HOOKS) if isinstance(optimizer, Object) else None
+    return hooks.items if isinstance(hooks, Sequence) else ()
 
 
 @method(OPTIMIZER, "zero_grad")
@@ -196,7 +206,7 @@ def _schedulers_in(given: Value) -> Iterator[Object]:
 @method(SCHEDULER, "step")
 def _schedule(made: Call) -> Value:
     has_argument = made.loose or bool(made.args[1:] or made.kwargs)
-    is_used = made.node is not made.machine.dropped
+    is_used = made.node not in made.machine.alone
     made.emit("schedule", made.args[0], has_argument=has_argument, is_used=is_used, path=made.machine.assumed)
     return NONE
 
@@ -276,7 +286,11 @@ def _clip(made: Call) -> Value:
     items, rest = (
         ((given,), None) if isinstance(given, Tensor) else iteration.collected(made.machine, given, made.node)
     )
-    made.emit("clip", given, parameters=items, complete=rest is None)
+    limit = made.constant(1, "clip_value" if made.name == "clip_grad_value_" else "max_norm")
+    if not isinstance(limit, int | float) or limit < math.inf:  # else it measures, and clips nothing
+        parameters = [one for one in items if isinstance(one, Tensor)]
+        before = gradients.seen(made.machine, parameters, complete=rest is None)
+        made.emit("clip", given, parameters=items, complete=rest is None, before=before)
     return Tensor()
 
 
@@ -344,10 +358,19 @@ for _name in "constant dirac eye kaiming_normal kaiming_uniform normal ones orth
     "register_load_state_dict_post_hook",
     "register_load_state_dict_pre_hook",
     "register_state_dict_post_hook",
+    "register_state_dict_pre_hook",
+    "register_step_post_hook",
 )
-@method(OPTIMIZER, "register_state_dict_pre_hook", "register_step_post_hook", "register_step_pre_hook")
 def _hooked(made: Call) -> Value:
     perhaps(made.machine, made.argument(1, "hook"), made.node)
+    return Unknown("the handle of a hook", "handle")
+
+
+@method(OPTIMIZER, "register_step_pre_hook")
+def _hooked_before_steps(made: Call) -> Value:
+    own = made.own()
+    hooks = list_of([*_pre_hooks(own), made.argument(1, "hook")])
+    made.machine.state.write(own.fields, PRE_HOOKS, hooks)
     return Unknown("the handle of a hook", "handle")
 
 
