@@ -160,8 +160,9 @@ class _Names:
                 self.variables |= {one.arg for one in arguments}
         kept = imported | said | unbound | {name for name in given if name} | set(dir(builtins))
         self.variables = {name for name in self.variables - kept if not name.startswith("_")}
+        others = {node.attr for node in every if isinstance(node, ast.Attribute) and _root(node) in imported}
         self.attributes = {
-            name for name in self.attributes - kept - loaded - library() if not name.startswith("_")
+            name for name in self.attributes - kept - loaded - others - library() if not name.startswith("_")
         }
 
     def _class_body(self, statement: ast.stmt, plain: bool) -> set[str]:
@@ -185,6 +186,13 @@ class _Names:
             self.attributes |= {name for name, _ in found}
             return loaded
         return loaded | {name for name, _ in found}
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a dotted name begins with: `torch` in `torch.optim.lr_scheduler`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_plain(node: ast.ClassDef) -> bool:

@@ -16,10 +16,15 @@ from ta_lint.dryrun.dryrun import dry_run
 
 RULES = sorted(checks.shared())
 OTHERS = [style for style in STYLES if style != "neutral"]
+EVIDENCE = {
+    "TA402-weight-decay-on-norm-or-bias: torch-audit: a norm of one's own [2]": "a class that is called RMSNorm is a norm"
+}
+"""Where a name itself is the evidence."""
 BAD = [
     block
     for block in (*PAGE_BLOCKS, *CASE_BLOCKS)
     if any(rule in RULES for _, rule in block.expected("static")) and "path" not in block.settings
+    if str(block) not in EVIDENCE
 ]
 
 

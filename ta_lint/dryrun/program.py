@@ -240,9 +240,11 @@ class Program:
             machine.emit("unknown", node, None, before=before)
 
     @staticmethod
-    def given(machine: Machine, name: str, asked: frozenset[str]) -> Value | None:
-        """What code out of sight gives, if the methods that are asked of it say so, or the name that it is an optimizer."""
-        return given(machine, name, asked)
+    def given(machine: Machine, name: str, asked: frozenset[str], *, imported: bool) -> Value | None:
+        """What code out of sight gives, if its name or the methods that are asked of it say so; `imported` is a class or function that a
+        file imports.
+        """
+        return given(machine, name, asked, imported=imported)
 
     @staticmethod
     def entered(machine: Machine) -> None:

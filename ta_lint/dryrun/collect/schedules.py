@@ -82,7 +82,7 @@ def calls_of(events: list[Event]) -> list[SchedulerCalls]:
         made_for = [one for one in _optimizers_of(scheduler) if isinstance(one, Object)]
         optimizers = made_for if scheduler in built else stepped
         before = _before_first(events, numbers, optimizers[0]) if len(optimizers) == 1 else None
-        if before is None:
+        if before is None or before[1].in_library:  # a trainer steps the schedule too
             continue
         count, step = before
         calls = [events[number] for number in numbers]

@@ -13,6 +13,7 @@ from ta_lint.dryrun.values import (
     NONE,
     REST,
     Class,
+    External,
     Function,
     Known,
     Module,
@@ -25,8 +26,10 @@ from ta_lint.dryrun.values import (
 )
 
 
-def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: bool = False) -> None:
-    """`target = value`; `called` says that the value is what a call gives."""
+def assign(
+    machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: ast.expr | None = None
+) -> None:
+    """`target = value`; `called` is what is called for the value, if a call gives it."""
     value = value if frame.site is not None else _given(machine, target, value, frame, called=called)
     if isinstance(target, ast.Name):
         holder = frame.outside.get(target.id, frame)
@@ -44,9 +47,11 @@ def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, ca
             assign(machine, inner, one, frame, called=called)
 
 
-def _given(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: bool) -> Value:
-    """What code out of sight gives: an optimizer where it is called one or is asked for what one does, a model where it is asked for that.
-    It is the same under each name unless a call gives a new one.
+def _given(
+    machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: ast.expr | None
+) -> Value:
+    """What code out of sight gives, as far as its name and what is asked of it say so: the same under each name unless a call gives a new
+    one.
     """
     if not isinstance(value, Unknown) or value.type is not None:
         return value
@@ -54,9 +59,10 @@ def _given(machine: Machine, target: ast.expr, value: Value, frame: Frame, *, ca
         return value
     name = target.id if isinstance(target, ast.Name) else target.attr
     key = machine.entry, name
-    if called or key not in machine.guessed:
+    if called is not None or key not in machine.guessed:
         asked = asked_of_variable(frame.function, target) if frame.function is not None else frozenset()
-        machine.guessed[key] = machine.program.given(machine, name, asked) or NONE
+        imported = isinstance(called, ast.Name) and isinstance(evaluate(machine, called, frame), External)
+        machine.guessed[key] = machine.program.given(machine, name, asked, imported=imported) or NONE
     else:
         machine.program.reassigned(machine, machine.guessed[key])
     guessed = machine.guessed[key]

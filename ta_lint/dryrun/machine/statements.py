@@ -75,8 +75,9 @@ def _outside(machine: Machine, node: ast.Global | ast.Nonlocal, frame: Frame) ->
 @executes(ast.Assign)
 def _assign(machine: Machine, node: ast.Assign, frame: Frame) -> Flow:
     value = evaluate(machine, node.value, frame)
+    called = node.value.func if isinstance(node.value, ast.Call) else None
     for target in node.targets:
-        assign(machine, target, value, frame, called=isinstance(node.value, ast.Call))
+        assign(machine, target, value, frame, called=called)
     return Flow.ON
 
 

@@ -41,15 +41,15 @@ def guess(machine: Machine, name: str, annotation: str, asked: frozenset[str] = 
     return None
 
 
-def given(machine: Machine, name: str, asked: frozenset[str]) -> Value | None:
+def given(machine: Machine, name: str, asked: frozenset[str], *, imported: bool) -> Value | None:
     """What code out of sight gives, None unless the methods that are asked of it say what it is, or the name that it is an optimizer or a
-    scheduler.
+    scheduler. A scheduler that a class gives that is imported is one of somebody's own, which may set the rate of the step to come.
     """
     says = _of_methods(asked)
     kind = says or _of_name(name)
     if kind == "optimizer":
         return _some_optimizer(machine)
-    if kind == "scheduler":
+    if kind == "scheduler" and not imported:
         return Object(SCHEDULER, None, {"optimizer": NONE})
     return distant(machine, None) if says == "model" else None
 

@@ -216,6 +216,7 @@ def _stepped_by_something(made: Call) -> Value:
     """Of something that is not known: perhaps of the schedule that is looked at."""
     receiver, *args = made.args
     made.emit("unseen step", receiver)
+    gradients.perhaps_computed(made.machine, made.machine.optimizers)
     given = [receiver, *args] if isinstance(receiver, Object) else args
     why = getattr(receiver, "why", "") or f"{getattr(receiver, 'name', 'something')}.step is out of sight"
     hand_over(made.machine, [*given, *made.kwargs.values()], why, made.node)
