@@ -35,7 +35,7 @@ def schedulers_of(events: list[Event]) -> list[Scheduled]:
     turned = {one for event in turns for one in options(event.subject)}
     parts = {part for event in built.values() for part in event.detail["parts"]}
     lost = set(_lost(events))
-    is_unseen = any(event.action == "unseen step" for event in events)
+    is_unseen = any(event.action == "unseen step" for event in events) or not turned <= built.keys()
     found = []
     for one in _by_place(built):
         scheduled, others = one.scheduled, turned - set(one.objects)

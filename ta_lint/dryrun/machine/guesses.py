@@ -4,7 +4,7 @@ import ast
 
 from ta_lint.dryrun.machine.asked import asked_of
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import NONE, Choice, Class, Function, Known, Unknown, Value
+from ta_lint.dryrun.values import NONE, Choice, Class, Function, Known, Sequence, Table, Unknown, Value
 
 
 def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Value]:
@@ -24,9 +24,16 @@ def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Valu
 
 
 def _anything(name: str, default: Value | None) -> Value:
-    """Of an argument whose default is None, that and anything else: who needs it gives it."""
+    """Of an argument whose default is None, or empty, that and anything else: who needs it gives it."""
     something = Unknown(f"the argument {name}")
-    return something if default is None else Choice((NONE, something)) if default == NONE else default
+    if default is None:
+        return something
+    is_empty = isinstance(default, Table | Sequence) and not _inside(default)
+    return Choice((default, something)) if default == NONE or is_empty else default
+
+
+def _inside(container: Table | Sequence) -> list[Value]:
+    return list(container.every) if isinstance(container, Sequence) else list(container.fields.values())
 
 
 def _words(annotation: ast.expr | None) -> str:

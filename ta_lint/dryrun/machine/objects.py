@@ -433,6 +433,8 @@ def truth(machine: Machine, value: Value, node: ast.AST) -> bool | None:
         return True if value.items else False if value.rest is None else None
     if isinstance(value, Table):
         return True if any(key is not REST for key in value.fields) else False if value.rest is None else None
+    if isinstance(value, Bound) and isinstance(value.receiver, Unknown | External):
+        return None  # `state.step` may be a number
     if isinstance(value, Class | Function | Bound | Native):
         return True
     if isinstance(value, Object):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
-from ta_lint.dryrun.values import Hidden, Mergeable, Object, Sequence, Table, Value, options
+from ta_lint.dryrun.values import Function, Hidden, Mergeable, Object, Sequence, Table, Value, options
 from ta_lint.events.loop import Condition
 
 GRADIENTS = Hidden("what is in the gradients of an optimizer")
@@ -37,22 +37,25 @@ class Contents(Mergeable):
     """Those of them on paths where nothing can have cleared anything since the last step."""
     clearings: int = 0
     """How often something has cleared, or may have, on the way to here."""
+    by: frozenset[Function | None] = frozenset()
+    """The functions that did, None for the script itself."""
     cleared: frozenset[int] = frozenset()
     """The parameters, by id, that have been cleared one by one since gradients were last computed."""
 
     def either(self, other: "Contents") -> "Contents":
-        """What is there on one of two paths. If only one of them clears, a clearing may lie between two steps on both."""
-        both_alike = self.clearings == other.clearings
+        """What is there on one of two paths. If they do not clear alike, a clearing may lie between two steps on both."""
+        both_alike = (self.clearings, self.by) == (other.clearings, other.by)
         return Contents(
             self.conditions | other.conditions,
             self.untouched | other.untouched if both_alike else _NONE,
             max(self.clearings, other.clearings),
+            self.by | other.by,
             self.cleared & other.cleared,
         )
 
-    def touched(self, conditions: Conditions, cleared: Iterable[int] = ()) -> "Contents":
-        """What is there once something has cleared, or may have."""
-        return Contents(conditions, _NONE, self.clearings + 1, frozenset(cleared))
+    def touched(self, conditions: Conditions, by: Function | None, cleared: Iterable[int] = ()) -> "Contents":
+        """What is there once a function has cleared, or may have."""
+        return Contents(conditions, _NONE, self.clearings + 1, self.by | {by}, frozenset(cleared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,9 @@ def computed(machine: Machine, certain: Iterable[Tensor], *, complete: bool) -> 
     before = _conditions((*concerned, *perhaps))
     for one in before:
         now: Contents = one.fields[GRADIENTS]
-        after = Contents(_computed(now.conditions), _computed(now.untouched), now.clearings)
+        after = replace(
+            now, conditions=_computed(now.conditions), untouched=_computed(now.untouched), cleared=frozenset()
+        )
         _write(machine, one, after if one in concerned else after.either(now))
     return before
 
@@ -169,7 +174,7 @@ def used(machine: Machine, optimizer: Value) -> Before:
             joins = Condition.STALE in now.untouched
             before[one] = found = frozenset({Condition.STALE}) if joins else now.conditions
             after = frozenset(each if each is Condition.EMPTY else Condition.USED for each in found)
-            stepped = Contents(after, after, now.clearings)
+            stepped = replace(now, conditions=after, untouched=after, cleared=frozenset())
             _write(machine, one, stepped if certain or one is optimizer else stepped.either(now))
     return before
 
@@ -187,7 +192,8 @@ def _conditions(optimizers: Iterable[Object]) -> Before:
 
 
 def _touch(machine: Machine, optimizer: Object, conditions: Conditions, cleared: Iterable[int] = ()) -> None:
-    _write(machine, optimizer, optimizer.fields[GRADIENTS].touched(conditions, cleared))
+    by = machine.frames[-1].function if machine.frames else None
+    _write(machine, optimizer, optimizer.fields[GRADIENTS].touched(conditions, by, cleared))
 
 
 def _write(machine: Machine, optimizer: Object, contents: Contents) -> None:
