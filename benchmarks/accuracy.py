@@ -283,7 +283,7 @@ def _eighth(judged: list[dict[str, str]], bugs: list[dict[str, str]]) -> Iterato
     yield "TA613 in rollouts, TA332). The linter was that of commit 82168e6, before fourteen more rules moved to the dry run."
     yield ""
     yield f"**{true} of its {count} errors and warnings are true ({percent(true, count)}), and {worth} are worth a person's time ({percent(worth, count)})**. 60 more are true and not worth it:"
-    yield "one missing star import, twelve times in each of five copies of a script. Of what was false, TA602 and TA611 are repaired since."
+    yield "one missing star import, twelve times in each of five copies of a script. The false ones of TA602 and TA611 are repaired since."
     yield from _judged(judged)
 
 

@@ -7,6 +7,24 @@ from generating.runs import Runner, runner
 
 HEAD = "import contextlib\nimport copy\nimport functools\nimport os\nimport random\nimport sys\nfrom collections import OrderedDict\nimport torch\nfrom torch import nn\nx, y = torch.randn(2, 4), torch.randn(2, 4)\n"
 PROGRAMS = {
+    "settings are overwritten by others that nobody knows": """
+settings = {"freeze": False, "rate": 0.1}
+settings.update({name: len(name) > 4 for name in os.environ})
+settings.update(freeze=True) if len(sys.argv) < 3 else None
+model = nn.Linear(4, 4)
+for p in model.parameters():
+    p.requires_grad = not settings["freeze"]
+(model(x) + nn.Linear(4, 4)(x)).sum().backward()
+""",
+    "what an optimizer has is gone over": """
+model = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for name, value in list(vars(optimizer).items()):
+    if isinstance(value, str):
+        vars(optimizer)[name] = f"{name}"
+model(x).sum().backward()
+optimizer.step()
+""",
     "parameters are frozen by their attribute": """
 model = nn.Linear(4, 4)
 for p in model.parameters():

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ta_lint.syntax.edits import ProposedFix
 
 KEYWORDS = ("step", ("*sched*", "*lr_*"))
-AROUND = ("*backward",)
 
 
 def check_progress(run: Run) -> Iterator[Said]:

@@ -7,7 +7,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.layers import depends_on_mode
-from ta_lint.dryrun.stubs.torch.modules import DISTANT, below, held, is_module
+from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, held, is_module
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
 from ta_lint.dryrun.values import FALSE, Object, Place, Value, options
@@ -125,7 +125,7 @@ def _held(model: Object) -> list[Tensor]:
 def _may_depend(module: Object) -> bool:
     """Whether a layer does another thing in evaluation mode, or perhaps does."""
     codes = [cls.node for cls in module.cls.mro if cls.node is not None]
-    out_of_sight = module.cls.out_of_sight or module.cls.is_a(DISTANT)
+    out_of_sight = module.cls.out_of_sight or ALL_PARAMETERS in module.fields
     return out_of_sight or depends_on_mode(module) or any(map(_asks_for_mode, codes))
 
 

@@ -7,38 +7,57 @@ from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.calling import call, make
 from ta_lint.dryrun.machine.machine import ENTRIES, Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.reach import trains
-from ta_lint.dryrun.values import Class, Function, Known, Object, Unknown, Value
+from ta_lint.dryrun.values import Class, Function, Known, Module, Object, Unknown, Value
 
 FRAMEWORK = "__entry__"
 """The method of a framework's class that runs an instance as the framework does."""
 
 
+OF_USERS = 2
+"""Entries, of the longest, that the files which use a file may take for its sake."""
+
+
 def run_script(machine: Machine, path: str, users: Iterable[str] = ()) -> None:
-    """Run a file as a script, then the scripts that use it, and then all of its functions and methods that have not been called."""
+    """Run a file as a script, then the scripts that use it, and then all of its functions and methods that have not been called; at last
+    those functions of its users that train.
+    """
     try:
-        _run(machine, path, users)
+        _run(machine, path, list(users))
     finally:
         machine.give_back()
 
 
-def _run(machine: Machine, path: str, users: Iterable[str]) -> None:
+def _run(machine: Machine, path: str, users: list[str]) -> None:
     machine.program.lighten()
     module = machine.program.module(machine, path, "__main__")
-    for user in users:
-        machine.program.module(machine, user, "__main__")
+    theirs = [(user, machine.program.module(machine, user, "__main__")) for user in users]
     machine.end = machine.steps + ENTRIES * machine.most
-    own = [value for value in module.fields.values() if _is_of(value, path)]
+    own = _defined_in(module, path)
     train = [value for value in own if trains(machine, value)]
     others = [value for value in own if not trains(machine, value)]
     for value in [*reversed(train), *others]:  # what calls stands below what it calls
-        machine.own, known = len(machine.optimizers), len(machine.modules_switched)
-        if isinstance(value, Class):
-            enter_class(machine, value)
-        elif isinstance(value, Function):
-            enter(machine, value, None)
-        del machine.optimizers[machine.own :]
-        for one in [*machine.modules_switched][known:]:
-            del machine.modules_switched[one]
+        _enter(machine, value)
+    machine.end = machine.steps + OF_USERS * machine.most
+    for user, used in theirs:
+        for value in reversed(_defined_in(used, user)):
+            if trains(machine, value):
+                _enter(machine, value)
+
+
+def _enter(machine: Machine, value: Value) -> None:
+    """Run a function, or the methods of a class, with what it builds for itself."""
+    machine.own, known = len(machine.optimizers), len(machine.modules_switched)
+    if isinstance(value, Class):
+        enter_class(machine, value)
+    elif isinstance(value, Function):
+        enter(machine, value, None)
+    del machine.optimizers[machine.own :]
+    for one in [*machine.modules_switched][known:]:
+        del machine.modules_switched[one]
+
+
+def _defined_in(module: Module, path: str) -> list[Value]:
+    return [value for value in module.fields.values() if _is_of(value, path)]
 
 
 def _is_of(value: Value, path: str) -> bool:

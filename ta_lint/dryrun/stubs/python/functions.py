@@ -240,9 +240,11 @@ def _exit(made: Call) -> Value:
 
 
 def _attributes(value: Object) -> dict[Any, Any]:
-    """The attributes of an object, which change with it; of a tensor or an optimizer a copy, as more is known of it than those."""
+    """The attributes of an object, which change with it; of one of a library a copy, as it has more that nobody sees."""
     own = {name: one for name, one in value.fields.items() if isinstance(name, str)}
-    return value.fields if len(own) == len(value.fields) else own
+    if len(own) == len(value.fields):
+        return value.fields
+    return {**own, REST: Unknown("an attribute of its own")}
 
 
 @stub("builtins.vars", "builtins.globals", "builtins.locals")
