@@ -48,6 +48,7 @@ from ta_lint.dryrun.stubs.torch import (  # noqa: F401
     operations,
     parametrizations,
     samplers,
+    state_dicts,
     training,
 )
 from ta_lint.dryrun.stubs.torch import containers as containers_of_modules  # noqa: F401

@@ -43,23 +43,10 @@ class Unknown(Value):
         return f"Unknown({self.why!r})"
 
 
-COUNT: Final = "the number of the pass"
-"""Why a number is not known that counts the passes of a loop: it has each value once."""
-LENGTH: Final = "a length"
-"""Why a number is not known that says how many of something there are: so many steps are one pass over it."""
-ONCE: Final = "it holds in one pass"
-"""Why a condition is not known that asks for one of these values."""
 ENDS: Final = "the program ends"
 """Why an exception is not known that ends the program as it means to, as `sys.exit()` does."""
-
-CHANGES: Final = "it changes from pass to pass"
-"""Why a number is not known that a loop changes in each pass."""
 DIFFERS: Final = "it differs"
 """Why a number is not known that is one constant on one path, and another on another."""
-CYCLE: Final = "it comes round again"
-"""Why a number is not known that has each value every few passes: a remainder of a count, or a count that begins anew."""
-EVERY_FEW: Final = "it holds every few passes"
-"""Why a condition is not known that asks for one of these values."""
 
 DATA: Final = "data"
 """The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of

@@ -6,7 +6,7 @@ from functools import cache
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import held_by
-from ta_lint.dryrun.stubs.torch.layers import depends_on_mode
+from ta_lint.dryrun.stubs.torch.layer_modes import depends_on_mode
 from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, held, is_module
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER

@@ -5,11 +5,12 @@ from functools import lru_cache
 from typing import Any
 
 from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.counts import CYCLE, EVERY_FEW, ONCE
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import CYCLE, EVERY_FEW, NONE, ONCE, Choice, Known, Unknown, Value, options
+from ta_lint.dryrun.values import NONE, Choice, Known, Unknown, Value, options
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 

@@ -8,11 +8,12 @@ from typing import Any
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.conditions import decide
+from ta_lint.dryrun.machine.counts import CHANGES
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import CHANGES, Choice, Known, Mergeable, Place, Stream, Unknown, Value
+from ta_lint.dryrun.values import Choice, Known, Mergeable, Place, Stream, Unknown, Value
 
 PASSES = 2
 

@@ -9,19 +9,13 @@ from typing import Any
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, native
+from ta_lint.dryrun.machine.counts import COMPUTED, of_a_count
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
-    CHANGES,
-    COUNT,
-    CYCLE,
     DATA,
-    DIFFERS,
-    EVERY_FEW,
     FALSE,
-    LENGTH,
     NONE,
-    ONCE,
     REST,
     TRUE,
     Bound,
@@ -333,9 +327,6 @@ def _hashable(value: Any) -> bool:
     return not isinstance(value, slice)
 
 
-COMPUTED = "it is computed"
-
-
 def binary(
     machine: Machine, kind: ast.AST, left: Value, right: Value, node: ast.AST, *, in_place: bool = False
 ) -> Value:
@@ -358,7 +349,7 @@ def binary(
         method = library.find_method(one, special)
         if method is not None:
             return call(machine, method, [one, other], {}, node)
-    if (counted := _of_a_count(machine, kind, left, right)) is not None:
+    if (counted := of_a_count(machine, kind, left, right)) is not None:
         return counted
     if comparison:
         return Unknown("it is compared", "bool")
@@ -372,32 +363,6 @@ def binary(
         "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
         cuts=cuts_of(left, right),
     )
-
-
-_ADDED = {COUNT: COUNT, LENGTH: LENGTH, CHANGES: CHANGES, CYCLE: CYCLE, DIFFERS: CYCLE}
-"""Why a number is not known from which a constant was taken away, or added, by why that is not."""
-
-
-def _of_a_count(machine: Machine, kind: ast.AST, left: Value, right: Value) -> Unknown | None:
-    """What is known of a number or a condition that comes from counting the passes of a loop, or what there is to go over."""
-    unknown = [one for one in (left, right) if isinstance(one, Unknown)]
-    whys = {one.why for one in unknown}
-    if isinstance(kind, _COMPARISONS):
-        last = (LENGTH in whys and whys != {LENGTH, ""} and len(unknown) < 2) or {LENGTH, COUNT} <= whys
-        once = isinstance(kind, ast.Eq) and (COUNT in whys or last)
-        return Unknown(EVERY_FEW if CYCLE in whys else ONCE, "bool") if CYCLE in whys or once else None
-    if isinstance(kind, ast.Mod):
-        if isinstance(right, Unknown) and right.why == LENGTH:  # `step % len(loader)`, in a loop over data
-            return Unknown(COUNT, "int") if machine.passes and machine.passes[-1].over is not None else None
-        return Unknown(CYCLE, "int") if left in unknown and left.why in (COUNT, CHANGES, CYCLE) else None
-    if isinstance(kind, ast.FloorDiv) and len(unknown) == 2:  # `len(dataset) // batch_size`
-        whole = unknown[0].why == LENGTH and unknown[1].why != COMPUTED
-        return Unknown(LENGTH, "int") if whole else None
-    if isinstance(kind, ast.Add | ast.Sub) and (isinstance(left, Known) or isinstance(right, Known)):
-        for one in unknown:
-            if one.why in _ADDED and one.type == "int":
-                return Unknown(_ADDED[one.why], "int")
-    return None
 
 
 def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:

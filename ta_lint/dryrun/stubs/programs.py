@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 
 from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.counts import EVERY_FEW
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.library import family, stub
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.program import Program
-from ta_lint.dryrun.values import EVERY_FEW, NONE, Known, Unknown, Value
+from ta_lint.dryrun.values import NONE, Known, Unknown, Value
 from ta_lint.project.layout import Layout
 
 FOLDER = Path(__file__).with_suffix("")

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import STREAM, list_of, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
 from ta_lint.dryrun.values import (
     DATA,
-    LENGTH,
     NONE,
     Consumer,
     Known,

@@ -6,6 +6,7 @@ from typing import Any
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.expressions import Slice
 from ta_lint.dryrun.machine.library import (
     DICT,
@@ -25,7 +26,6 @@ from ta_lint.dryrun.machine.objects import (
 from ta_lint.dryrun.values import (
     DATA,
     ENDS,
-    LENGTH,
     NONE,
     REST,
     TRUE,

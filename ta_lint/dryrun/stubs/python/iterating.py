@@ -4,6 +4,7 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.counts import COUNT
 from ta_lint.dryrun.machine.library import (
     STREAM,
     list_of,
@@ -12,7 +13,6 @@ from ta_lint.dryrun.machine.library import (
 )
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.values import (
-    COUNT,
     FALSE,
     NONE,
     Class,

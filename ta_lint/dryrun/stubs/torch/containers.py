@@ -5,6 +5,7 @@ from dataclasses import replace
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import list_of, method, new_class, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import item
@@ -12,7 +13,6 @@ from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module, replaced
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import (
     FALSE,
-    LENGTH,
     NONE,
     REST,
     TRUE,

@@ -6,6 +6,7 @@ from typing import Any
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call
+from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import (
     DICT,
     STREAM,
@@ -24,7 +25,6 @@ from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
     DATA,
     FALSE,
-    LENGTH,
     NONE,
     Bound,
     Choice,

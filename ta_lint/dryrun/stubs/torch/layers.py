@@ -176,7 +176,7 @@ _TRANSPOSED = (
     "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True dilation=1"
 )
 _BATCH_NORM = "num_features eps=1e-05 momentum=0.1 affine=True track_running_stats=True"
-_DROPOUTS = frozenset("AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout".split())
+DROPOUTS = frozenset("AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout".split())
 LAYERS = {
     "Linear": Layer("in_features out_features bias=True", _linear, _last("out_features")),
     "Bilinear": Layer(
@@ -248,7 +248,7 @@ LAYERS = {
     **{f"MaxPool{n}d": Layer(_MAX_POOL, _none, _spatial(n, _pooled)) for n in (1, 2, 3)},
     "GLU": Layer("dim=-1", _none, _halved),
     "Flatten": Layer("start_dim=1 end_dim=-1", _none, _flattened),
-    **{name: Layer("p=0.5", _none, _same) for name in _DROPOUTS},
+    **{name: Layer("p=0.5", _none, _same) for name in DROPOUTS},
     **{
         name: Layer("dim=None", _none, _same)
         for name in "CELU ELU GELU Hardshrink Hardsigmoid Hardswish "
@@ -377,7 +377,7 @@ def _define(name: str, layer: Layer) -> Class:
         result = computed(
             made.machine, inputs, made.place, shape=output, scale=scale, dtype=_dtype(made, name, parameters)
         )
-        if name in _DROPOUTS:
+        if name in DROPOUTS:
             training = own.fields.get("training", TRUE)
             known = training.value if isinstance(training, Known) else ...
             return without(made, first, (sizes or {}).get("p", ...), known, result)
@@ -398,24 +398,6 @@ def _define(name: str, layer: Layer) -> Class:
 
 _CLASSES = {name: _define(name, layer) for name, layer in LAYERS.items()}
 SYNCHRONISED = _CLASSES["SyncBatchNorm"]
-
-
-def depends_on_mode(layer: Object) -> bool:
-    """Whether a layer of torch does another thing in evaluation mode, or perhaps does."""
-    name = layer.cls.name.rpartition(".")[2]
-    if name in _DROPOUTS:
-        return bool(_given(layer, "p", True))
-    averages = name.startswith(("BatchNorm", "LazyBatchNorm", "SyncBatchNorm"))
-    drops = (
-        _given(layer, "dropout", False) if layer.cls.node is not None else False
-    )  # recurrent layers and attention
-    return name == "RReLU" or bool(drops) or bool(_given(layer, "track_running_stats", averages))
-
-
-def _given(layer: Object, argument: str, default: bool) -> Any:
-    """What a layer was given; True if that is not known."""
-    value = layer.fields.get(argument, Known(default))
-    return value.value if isinstance(value, Known) else True
 
 
 def _any_layer(name: str) -> Value | None:

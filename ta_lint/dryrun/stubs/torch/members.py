@@ -6,6 +6,7 @@ from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.calling import perhaps as perhaps_called
+from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import (
     NUMBER,
     UNSEEN,
@@ -35,7 +36,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     tensors_in,
 )
 from ta_lint.dryrun.values import DATA as NUMBERS
-from ta_lint.dryrun.values import LENGTH, NONE, Known, Sequence, Unknown, Value, cuts_of
+from ta_lint.dryrun.values import NONE, Known, Sequence, Unknown, Value, cuts_of
 
 
 @attribute_of(TENSOR, "data")

@@ -2,18 +2,10 @@
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import keeps, list_of, method, new_class, stub
 from ta_lint.dryrun.stubs.torch.data import DATASET, ITERABLE, collated, sample
-from ta_lint.dryrun.values import (
-    LENGTH,
-    NONE,
-    Class,
-    Object,
-    Sequence,
-    Unknown,
-    Value,
-    joined,
-)
+from ta_lint.dryrun.values import NONE, Class, Object, Sequence, Unknown, Value, joined
 
 SAMPLER = new_class("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
 
