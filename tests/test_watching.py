@@ -28,7 +28,7 @@ from ta_lint.file import File
 from ta_lint.runner import Result, lint_files
 
 ADAM = "import torch\n\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
-CLEAN = ADAM.replace("Adam(", "AdamW(")
+CLEAN = ADAM.replace("Adam(", "AdamW(").replace("0.1", "0.01")
 LOAD = "import torch\n\nstate = torch.load('last.pt', weights_only=False)\n"
 WAITING = "Watching for file changes."
 DEADLINE = 60  # seconds until a test gives up; no test says how fast it is

@@ -49,7 +49,7 @@ class LanguageModel(nn.Module):
 # cured: model = LanguageModel(len(vocabulary) + 1)
 model = LanguageModel(len(vocabulary))
 # cured: optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.0)
-optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)  # runtime: TA402
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)  # static: TA402  # runtime: TA402
 
 losses, skipped = [], 0
 for step in range(steps):

@@ -56,7 +56,7 @@ from ta_lint.events.event import Event
 from ta_lint.project.layout import Layout
 from ta_lint.project.project import Project
 
-LEAST_STEPS = 1500
+LEAST_STEPS = 500
 STEPS_OF_A_BYTE = 0.5
 """What an entry of a file that is linted may take: the work grows with its text, whatever loops it has. The loop of a framework takes a
 thousand by itself."""

@@ -94,16 +94,20 @@ def children(module: Object) -> Iterator[tuple[str, Object, bool]]:
                 yield name, one, not isinstance(value, Choice)  # type: ignore[misc]
 
 
-def below(
-    module: Object, prefix: str = "", seen: set[int] | None = None, *, sure: bool = True
-) -> Iterator[tuple[str, Object, bool]]:
-    """A module and all below it, each once, and whether it certainly is."""
-    seen = set() if seen is None else seen
-    if id(module) not in seen:
-        seen.add(id(module))
-        yield prefix, module, sure
-        for name, child, held_ in children(module):
-            yield from below(child, f"{prefix}.{name}" if prefix else name, seen, sure=sure and held_)
+def below(module: Object) -> Iterator[tuple[str, Object, bool]]:
+    """A module and all below it, each once, with its path, and whether it certainly is there."""
+    seen: set[int] = set()
+    pending = [("", module, True)]
+    while pending:
+        path, one, sure = pending.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield path, one, sure
+            inside = [
+                (f"{path}.{name}" if path else name, child, sure and certain)
+                for name, child, certain in children(one)
+            ]
+            pending += reversed(inside)
 
 
 def modules(module: Object) -> Iterator[tuple[str, Object]]:
