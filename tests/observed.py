@@ -7,12 +7,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.verdict import joined
+from ta_lint.dryrun.collect.run import run_of
+from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.engine import lint
+from ta_lint.events import Run
 from ta_lint.file import File
 from ta_runtime.audit.audit import Audit
+from ta_runtime.audit.session import Session
 from ta_runtime.preflight.flight import Preflight
 from ta_runtime.settings import resolve
 
@@ -38,6 +44,19 @@ def judged(
     config = Configs(Options(select=list(rules), isolated=True), folder).root_config
     spotted = lint(File(folder / path, path, config), code.encode())
     return joined(spotted, audit.findings, audit.inspected)
+
+
+def both(code: str, folder: Path, patch: pytest.MonkeyPatch) -> tuple[Run, Run]:
+    """What a real run of a script sees, and what a dry run of it says."""
+    runs: list[Run] = []
+
+    def kept(session: Session, original: Any = Session._run, **options: Any) -> Run:
+        runs.append(original(session, **options))
+        return runs[-1]
+
+    patch.setattr(Session, "_run", kept)
+    watched(code, folder, path="train.py", every_n_steps=1)
+    return runs[-1], run_of(dry_run(str(folder / "train.py")).events)
 
 
 def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options: Any) -> Audit:

@@ -47,5 +47,9 @@ def test_other_names_change_no_finding(block: Block, tmp_path: Path) -> None:
         assert found_in(again, tmp_path, select=rules) == marks, style
 
 
+def test_each_page_that_is_left_out_is_there() -> None:
+    assert set(EVIDENCE) <= set(map(str, CASE_BLOCKS))
+
+
 def test_there_are_pages_to_rename() -> None:
     assert {block.page[:5] for block in BAD} >= set(RULES)

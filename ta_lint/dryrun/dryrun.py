@@ -58,8 +58,7 @@ from ta_lint.project.project import Project
 
 LEAST_STEPS = 500
 STEPS_OF_A_BYTE = 0.5
-"""What an entry of a file that is linted may take: the work grows with its text, whatever loops it has. The loop of a framework takes a
-thousand by itself."""
+"""What an entry of a file that is linted may take: the work grows with its text, whatever loops it has."""
 MOST_FILES = 12
 """Files that run for the sake of one. What more of them give is not known."""
 

@@ -8,6 +8,7 @@ from weakref import proxy
 
 import libcst as cst
 
+from ta_lint.core.finding import Site
 from ta_lint.core.source import Source
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.loops.evaluations import Evaluations
@@ -407,6 +408,13 @@ class FileFacts:
         if number not in self._full_names:
             self._full_names[number] = self.names.qualified(node)
         return self._full_names[number]
+
+    def call_at(self, site: Site) -> cst.Call | None:
+        """The call that a finding is about."""
+        spans = self.places.span
+        return next(
+            (call for call in self.tree.all(cst.Call) if spans(call)[:2] == (site.line, site.column)), None
+        )
 
     def calls_to(self, *qualified: str) -> list[cst.Call]:
         """The calls of functions or classes with these full names, in source order."""

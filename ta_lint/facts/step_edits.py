@@ -1,4 +1,4 @@
-"""The edits that put clearing and clipping where a step needs them."""
+"""The edits that put clearing, clipping and the schedule where they belong around a step."""
 
 import libcst as cst
 
@@ -8,7 +8,7 @@ from ta_lint.facts.file_facts import FileFacts
 from ta_lint.facts.loops.loops import TrainingLoop
 from ta_lint.syntax.edits import Edit, ProposedFix, Side, insert_line_before, move, remove_statement
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import dotted
+from ta_lint.syntax.tree import argument, dotted
 
 
 def clear_first(module: FileFacts, step: Site) -> ProposedFix | None:
@@ -63,43 +63,52 @@ def _misplaced(loop: TrainingLoop, module: FileFacts) -> cst.Expr | None:
 
 def clear_earlier(module: FileFacts, clear: Site) -> ProposedFix | None:
     """Move a clearing before the backward pass, if that is the only one for the step and all three are in one statement list."""
-    tree = module.tree
-    for call in tree.all(cst.Call):
-        if module.places.span(call)[:2] == (clear.line, clear.column) and isinstance(
-            tree.parent[call], cst.Expr
-        ):
-            block = tree.block(call)
-            steps = [one.call for one in module.loops.steps if tree.block(one.call) is block]
-            backwards = module.loops.backwards(block)
-            if len(backwards) != 1 or not any(tree.before(call, step) for step in steps):
-                return None
-            statement = tree.statement(backwards[0])
-            if tree.block(backwards[0]) is not block or not isinstance(statement, cst.Expr):
-                return None
-            if not tree.before(backwards[0], call):
-                return None
-            edits = (insert_line_before(tree, statement, module.verbatim(call)), remove_statement(tree, call))
-            return ProposedFix("clear before the backward", edits)
-    return None
+    tree, call = module.tree, module.call_at(clear)
+    if call is None or not isinstance(tree.parent[call], cst.Expr):
+        return None
+    block = tree.block(call)
+    steps = [one.call for one in module.loops.steps if tree.block(one.call) is block]
+    backwards = module.loops.backwards(block)
+    if len(backwards) != 1 or not any(tree.before(call, step) for step in steps):
+        return None
+    statement = tree.statement(backwards[0])
+    if tree.block(backwards[0]) is not block or not isinstance(statement, cst.Expr):
+        return None
+    if not tree.before(backwards[0], call):
+        return None
+    edits = (insert_line_before(tree, statement, module.verbatim(call)), remove_statement(tree, call))
+    return ProposedFix("clear before the backward", edits)
 
 
 def clip_between(module: FileFacts, clip: Site) -> ProposedFix | None:
     """Move a clipping before the step or after the backward pass in its block; none if gradients are scaled, as they would need unscaling."""
-    tree, order = module.tree, module.order
+    tree, order, call = module.tree, module.order, module.call_at(clip)
     events = [event for action in (Action.STEP, Action.BACKWARD) for event in order.events(action)]
-    if order.events(Action.UNSCALE) or any(event.scaler is not None for event in events):
+    if call is None or order.events(Action.UNSCALE) or any(event.scaler is not None for event in events):
         return None
-    for call in tree.all(cst.Call):
-        if module.places.span(call)[:2] != (clip.line, clip.column):
-            continue
-        beside = [event for event in events if tree.block(event.place) is tree.block(call)]
-        before = [event for event in beside if tree.before(event.place, call)]
-        if any(event.action is Action.STEP for event in before):
-            step = next(event for event in reversed(before) if event.action is Action.STEP)
-            edits = move(tree, module.places, call, step.place, Side.START)
-            return ProposedFix("clip before the step", edits) if edits else None
-        after = [event for event in beside if event not in before and event.action is Action.BACKWARD]
-        if after:
-            edits = move(tree, module.places, call, after[0].place, Side.END)
-            return ProposedFix("clip after the backward pass", edits) if edits else None
+    beside = [event for event in events if tree.block(event.place) is tree.block(call)]
+    before = [event for event in beside if tree.before(event.place, call)]
+    if any(event.action is Action.STEP for event in before):
+        step = next(event for event in reversed(before) if event.action is Action.STEP)
+        edits = move(tree, module.places, call, step.place, Side.START)
+        return ProposedFix("clip before the step", edits) if edits else None
+    after = [event for event in beside if event not in before and event.action is Action.BACKWARD]
+    edits = move(tree, module.places, call, after[0].place, Side.END) if after else ()
+    return ProposedFix("clip after the backward pass", edits) if edits else None
+
+
+def schedule_after(module: FileFacts, call: Site) -> ProposedFix | None:
+    """Move the step of a scheduler behind that of its optimizer, or of any optimizer if nobody knows which it is, in its block."""
+    tree, schedules = module.tree, module.order.events(Action.SCHEDULE)
+    schedule = next((one for one in schedules if one.call is module.call_at(call)), None)
+    if schedule is None:
+        return None
+    made = module.kinds.construction(schedule.subject)
+    optimizer = argument(made, "optimizer", 0) if made is not None else None
+    steps = [step for step in module.order.events(Action.STEP) if not step.via]
+    own = [step for step in steps if optimizer is not None and dotted(step.subject) == dotted(optimizer)]
+    for step in own or steps:
+        edits = move(tree, module.places, schedule.call, step.place, Side.END)
+        if edits and tree.before(schedule.call, step.place):
+            return ProposedFix("step the scheduler after the optimizer", edits)
     return None

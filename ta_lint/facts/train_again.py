@@ -12,17 +12,12 @@ from ta_lint.syntax.tree import LOOPS, Node
 
 def train_again(module: FileFacts, switch: Site) -> ProposedFix | None:
     """Call `train()` at the start of the loop that trains, or, if the training follows the `eval()` there, before it."""
-    tree = module.tree
-    calls = [
-        call
-        for call in tree.all(cst.Call)
-        if module.places.span(call)[:2] == (switch.line, switch.column) and called_name(call) == "eval"
-    ]
-    loop = _training_loop(module, calls[0]) if calls else None
+    tree, call = module.tree, module.call_at(switch)
+    if call is None or not isinstance(call.func, cst.Attribute):
+        return None
+    loop = _training_loop(module, call)
     if loop is None or not isinstance(loop.body, cst.IndentedBlock):
         return None
-    call = calls[0]
-    assert isinstance(call.func, cst.Attribute)
     code = f"{module.verbatim(call.func.value)}.train()"
     block = tree.block(call)
     if not isinstance(block, cst.IndentedBlock):

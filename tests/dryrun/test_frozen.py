@@ -2,15 +2,11 @@
 
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 import pytest
-from observed import watched
+from observed import both
 
-from ta_lint.dryrun.collect.run import run_of
-from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.events import Run
-from ta_runtime.audit.session import Session
 
 START = """\
 import copy
@@ -53,12 +49,5 @@ def test_the_dry_run_knows_the_frozen_parts_that_the_run_sees(
     before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = f"{START}def prepare():\n{indent(before, '    ')}\n\n\nprepare()\n{LOOP}"
-    runs: list[Run] = []
-
-    def kept(session: Session, original: Any = Session._run, **options: Any) -> Run:
-        runs.append(original(session, **options))
-        return runs[-1]
-
-    monkeypatch.setattr(Session, "_run", kept)
-    watched(code, tmp_path, path="train.py", every_n_steps=1)
-    assert found(run_of(dry_run(str(tmp_path / "train.py")).events)) == found(runs[-1])
+    real, dry = both(code, tmp_path, monkeypatch)
+    assert found(dry) == found(real)

@@ -3,17 +3,15 @@
 from collections import defaultdict
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 import pytest
-from observed import watched
+from observed import both
 
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.events import Run
 from ta_lint.events.loop import Condition
-from ta_runtime.audit.session import Session
 
 START = """\
 import torch
@@ -70,20 +68,10 @@ def test_a_step_finds_in_the_dry_run_what_it_finds_in_the_real_one(
     loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = START + indent(loop, "    ")
-    runs: list[Run] = []
-
-    def kept(session: Session, original: Any = Session._run, **options: Any) -> Run:
-        runs.append(original(session, **options))
-        return runs[-1]
-
-    monkeypatch.setattr(Session, "_run", kept)
-    watched(code, tmp_path, path="train.py", every_n_steps=1)
-    real, dry = found(runs[-1]), found(run_of(dry_run(str(tmp_path / "train.py")).events))
+    real, dry = map(found, both(code, tmp_path, monkeypatch))
     assert dry.keys() == real.keys()
     for line, conditions in dry.items():
-        if (
-            Condition.UNKNOWN not in real[line]
-        ):  # a run does not know what the program writes to `.grad` itself
+        if Condition.UNKNOWN not in real[line]:  # as where the program itself writes to `.grad`
             assert conditions - {Condition.UNKNOWN} <= real[line], line
             assert Condition.UNKNOWN in conditions or conditions == real[line], line
 

@@ -1,16 +1,13 @@
 """What the dry run says of where a loss leads is what a real run of the same program finds, and what is not known stays open."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from observed import watched
+from observed import both
 
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.events import Run
 from ta_lint.events.graph import Backward, Lost
-from ta_runtime.audit.session import Session
 
 START = """\
 import numpy as np
@@ -76,16 +73,7 @@ def test_a_loss_leads_in_the_dry_run_where_it_leads_in_the_real_one(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, source, real = LOSSES[what]
-    runs: list[Run] = []
-
-    def kept(session: Session, original: Any = Session._run, **options: Any) -> Run:
-        runs.append(original(session, **options))
-        return runs[-1]
-
-    monkeypatch.setattr(Session, "_run", kept)
-    watched(START + code + END, tmp_path, path="train.py", every_n_steps=1)
-    [seen] = runs[-1].backwards
-    [said] = dry(tmp_path, START + code + END)
+    [seen], [said] = (run.backwards for run in both(START + code + END, tmp_path, monkeypatch))
     assert (kinds(said), kinds(seen)) == ({source}, {real})
     assert said.place.line == seen.place.line
     if source == THROUGH:

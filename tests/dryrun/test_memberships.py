@@ -2,17 +2,15 @@
 
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 import pytest
-from observed import watched
+from observed import both
 
 from ta_lint.checks.runs.ta432_parameters_left_out_of_optimizer import check_progress
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.events import Run
 from ta_lint.events.membership import Membership
-from ta_runtime.audit.session import Session
 
 START = """\
 import copy
@@ -62,15 +60,7 @@ def test_the_dry_run_knows_the_layers_that_the_run_sees(
     before: str, loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = START + before + f"\n\ndef loss():\n{indent(f'return {loss}', '    ')}\n\n" + LOOP
-    runs: list[Run] = []
-
-    def kept(session: Session, original: Any = Session._run, **options: Any) -> Run:
-        runs.append(original(session, **options))
-        return runs[-1]
-
-    monkeypatch.setattr(Session, "_run", kept)
-    watched(code, tmp_path, path="train.py", every_n_steps=1)
-    real, dry = found(runs[-1]), found(run_of(dry_run(str(tmp_path / "train.py")).events))
+    real, dry = map(found, both(code, tmp_path, monkeypatch))
     assert dry.keys() >= {at for at, one in real.items() if one.left_out}
     for at in dry.keys() & real.keys():
         one, other = dry[at], real[at]

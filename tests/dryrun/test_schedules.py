@@ -2,17 +2,14 @@
 
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 import pytest
-from observed import watched
+from observed import both
 
 from ta_lint.core.protocol import Action
-from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.stubs.torch.training import SCHEDULER
 from ta_lint.events import Run
-from ta_runtime.audit.session import Session
 
 START = """\
 import torch
@@ -71,18 +68,11 @@ def test_a_scheduler_does_in_the_dry_run_what_it_does_in_the_real_one(
     before: str, body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = f"{START}{before}for i in range(20):\n{indent(body, '    ')}\n"
-    runs: list[Run] = []
-
-    def kept(session: Session, original: Any = Session._run, **options: Any) -> Run:
-        runs.append(original(session, **options))
-        return runs[-1]
-
-    monkeypatch.setattr(Session, "_run", kept)
-    watched(code, tmp_path, path="train.py", every_n_steps=1)
-    real, dry = runs[-1], run_of(dry_run(str(tmp_path / "train.py")).events)
+    real, dry = both(code, tmp_path, monkeypatch)
     shared = calls(dry).keys() & calls(real).keys()  # a run does not look at the calls of a chain
     assert {line: calls(dry)[line] for line in shared} == {line: calls(real)[line] for line in shared}
     assert built(dry) == built(real)
+    assert real.loop.schedulers, "a program without one says nothing"
 
 
 def test_an_argument_that_is_annotated_with_the_module_of_schedulers_is_one(tmp_path: Path) -> None:

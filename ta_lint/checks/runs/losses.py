@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_lint.events.graph import Backward, GradientReach
 from ta_lint.events.place import Place
 from ta_lint.events.run import Run
-from ta_lint.events.suspicion import Refutation, Suspicion
+from ta_lint.events.suspicion import Refutation, Sight, Suspicion
 
 AROUND = (("*backward", "*scaler"),)
 
@@ -26,6 +26,11 @@ def trained(backward: Backward) -> Iterator[Refutation]:
     if backward.through:
         because = f"the loss reaches {backward.parameters} parameters"
         yield Refutation(backward.place, because, {"parameters reached": backward.parameters})
+
+
+def graphless(backward: Backward, message: str, numbers: dict[str, float | int | str]) -> Suspicion:
+    """The finding of a run about a line whose losses lead to no parameter: what makes them so may be at another line."""
+    return Suspicion(backward.place, message, numbers, hides=Sight.GRADIENTS, shows_elsewhere=True)
 
 
 def starved(run: Run, reach: GradientReach, message: str) -> Iterator[Suspicion]:

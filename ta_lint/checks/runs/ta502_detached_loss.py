@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ta_lint.checks.runs import losses
 from ta_lint.events.graph import Lost
 from ta_lint.events.run import Run
-from ta_lint.events.suspicion import Said, Sight, Suspicion
+from ta_lint.events.suspicion import Said, Suspicion
 
 KEYWORDS = (
     tuple(
@@ -25,8 +25,7 @@ def check_progress(run: Run) -> Iterator[Said]:
             yield Suspicion(end.place, message, related=losses.start(backward))
         if backward.cut and not backward.ends:
             message = "the loss has no graph, though the model's output has one: remove the `detach` or `item` in between"
-            numbers = {"losses without a graph": backward.cut}
-            yield Suspicion(backward.place, message, numbers, hides=Sight.GRADIENTS, shows_elsewhere=True)
+            yield losses.graphless(backward, message, {"losses without a graph": backward.cut})
         elif not backward.cut:
             yield from losses.trained(backward)
     for reach in run.reaches:

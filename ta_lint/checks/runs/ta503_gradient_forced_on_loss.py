@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ta_lint.checks.runs import losses
 from ta_lint.events.graph import Lost
 from ta_lint.events.run import Run
-from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion
+from ta_lint.events.suspicion import Refutation, Said, Suspicion
 
 KEYWORDS = (("requires_grad", "requires_grad_"),)
 AROUND = losses.AROUND
@@ -31,5 +31,4 @@ def check_progress(run: Run) -> Iterator[Said]:
             yield Refutation(backward.place, because, numbers)
         elif not (backward.recorded or backward.ends) and backward.forced >= (1 if run.over else PASSES):
             message = "no parameter trains, as the loss was made a leaf by `requires_grad`: compute it with the graph"
-            numbers = {"losses without a graph": backward.forced}
-            yield Suspicion(backward.place, message, numbers, hides=Sight.GRADIENTS, shows_elsewhere=True)
+            yield losses.graphless(backward, message, {"losses without a graph": backward.forced})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ta_lint.checks.runs import losses
 from ta_lint.events.graph import Lost
 from ta_lint.events.run import Run
-from ta_lint.events.suspicion import Said, Sight, Suspicion
+from ta_lint.events.suspicion import Said, Suspicion
 
 KEYWORDS = (("*backward", "*scaler"),)
 
@@ -22,5 +22,4 @@ def check_progress(run: Run) -> Iterator[Said]:
             yield from losses.trained(backward)
         elif backward.stepped and not backward.ends:
             message = "nothing trains, as a function with a zero gradient is between loss and model: use a smooth one"
-            numbers = {"losses": backward.stepped, "parameters reached": 0}
-            yield Suspicion(backward.place, message, numbers, hides=Sight.GRADIENTS, shows_elsewhere=True)
+            yield losses.graphless(backward, message, {"losses": backward.stepped, "parameters reached": 0})

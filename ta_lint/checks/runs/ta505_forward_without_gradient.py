@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ta_lint.checks.runs import losses
 from ta_lint.events.graph import Lost
 from ta_lint.events.run import Run
-from ta_lint.events.suspicion import Said, Sight, Suspicion
+from ta_lint.events.suspicion import Said, Suspicion
 
 KEYWORDS = ("*backward",)
 AROUND = (("no_grad", "inference_mode", "set_grad_enabled"),)
@@ -21,8 +21,7 @@ def check_progress(run: Run) -> Iterator[Said]:
             yield Suspicion(backward.place, message, related=((end.place, "computed here"),))
         if backward.unrecorded and not backward.ends:
             message = "nothing trains, as the forward pass ran without a graph: take it out of `no_grad`"
-            numbers = {"losses without a graph": backward.unrecorded}
-            yield Suspicion(backward.place, message, numbers, hides=Sight.GRADIENTS, shows_elsewhere=True)
+            yield losses.graphless(backward, message, {"losses without a graph": backward.unrecorded})
         elif not backward.unrecorded:
             yield from losses.trained(backward)
     for reach in run.reaches:

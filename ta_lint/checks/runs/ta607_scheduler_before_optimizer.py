@@ -46,19 +46,6 @@ def _evidence(schedule: SchedulerCalls) -> dict[str, float]:
 
 def fix(module: "FileFacts", call: "Site") -> "ProposedFix | None":
     """Step the scheduler after its optimizer, if both are in one block."""
-    from ta_lint.core.protocol import Action
-    from ta_lint.syntax.edits import ProposedFix, Side, move
-    from ta_lint.syntax.tree import argument, dotted
+    from ta_lint.facts.step_edits import schedule_after
 
-    for schedule in module.order.events(Action.SCHEDULE):
-        if module.places.span(schedule.call)[:2] != (call.line, call.column):
-            continue
-        made = module.kinds.construction(schedule.subject)
-        optimizer = argument(made, "optimizer", 0) if made is not None else None
-        steps = [step for step in module.order.events(Action.STEP) if not step.via]
-        own = [step for step in steps if optimizer is not None and dotted(step.subject) == dotted(optimizer)]
-        for step in own or steps:
-            edits = move(module.tree, module.places, schedule.call, step.place, Side.END)
-            if edits and module.tree.before(schedule.call, step.place):
-                return ProposedFix("step the scheduler after the optimizer", edits)
-    return None
+    return schedule_after(module, call)

@@ -11,10 +11,11 @@ from ta_lint.dryrun.stubs.torch.modules import (
     HAS_BATCH_NORMS,
     below,
     children,
+    contents,
     held,
     is_module,
 )
-from ta_lint.dryrun.stubs.torch.tensors import Tensor
+from ta_lint.dryrun.stubs.torch.tensors import written_to
 from ta_lint.dryrun.values import FALSE, TRUE, Class, Known, Object, Value
 from ta_lint.events.event import Event
 from ta_lint.events.frozen import FrozenPart
@@ -46,7 +47,7 @@ class _Part:
 
     def is_in(self, value: Value | None) -> bool:
         """Whether something is a module with a part of it, or with all of it."""
-        return isinstance(value, Object) and is_module(value) and any(map(self.has, _all_in(value)))
+        return isinstance(value, Object) and is_module(value) and any(map(self.has, contents(value)))
 
 
 def frozen_parts_of(events: list[Event]) -> list[FrozenPart]:
@@ -108,12 +109,6 @@ def _learns(module: Object) -> bool:
     return any(one.facts.requires is not False for _, one in held(module).parameters)
 
 
-def _all_in(module: Object) -> Iterator[Object]:
-    """A module, the modules in it and their parameters."""
-    yield from (one for _, one, _ in below(module))
-    yield from (one for _, one in held(module).parameters)
-
-
 def _changes(part: _Part, events: list[Event]) -> bool:
     """Whether something may change the part, or the mode of layers in it that are out of sight, once it is in use."""
     modules = {id(one) for _, one, _ in below(part.module)}
@@ -125,7 +120,7 @@ def _changes(part: _Part, events: list[Event]) -> bool:
             return True
         if event.action not in CHANGES or (event.action in BEFORE and not used):
             continue
-        touched = subject.fields.get("of", subject) if isinstance(subject, Tensor) else subject
+        touched = written_to(subject)
         if part.has(touched) or (event.action == "unfreeze" and part.is_in(touched)):
             return True
     return False

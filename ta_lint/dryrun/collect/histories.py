@@ -71,9 +71,8 @@ def histories_of(events: list[Event]) -> list[LoopHistory]:
                 found_before = unowned.pop(event.entry, []) if optimizer.made is None else []
                 course = Course([*cleared.get(optimizer, {}).values(), *found_before])
                 courses[optimizer, event.entry] = course
-            if (
-                event.action == Action.CLEAR and event.entry is not None
-            ):  # as who calls the next entry may do first
+            if event.action == Action.CLEAR and event.entry is not None:
+                # who calls the next entry may do that first
                 clear = Taken(event, ANYTHING, Action.CLEAR)
                 cleared.setdefault(optimizer, {}).setdefault(event.place, clear)
             _take(history, course, event, found)
@@ -139,9 +138,8 @@ def _rounds(pending: list[Taken], waits: Any) -> Iterator[ObservedAction]:
     this = pending[len(left) :]
     each_pass = [one for one in this if one.event.waits is None]
     yield from (one.observed(waits, without=NEW) for one in left)
-    if {one.event.place for one in left}.isdisjoint(
-        one.event.place for one in this
-    ):  # no pass without a step yet
+    has_pass_without = not {one.event.place for one in left}.isdisjoint(one.event.place for one in this)
+    if not has_pass_without:
         yield from (one.observed(waits, without=NEW) for one in each_pass)
         yield from (
             one.observed(waits, without=OF_LAST_STEP)

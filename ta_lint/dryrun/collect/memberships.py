@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import Group, held_by
-from ta_lint.dryrun.stubs.torch.modules import DISTANT, below, children, held, is_module
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
+from ta_lint.dryrun.stubs.torch.modules import DISTANT, below, children, contents, held, is_module
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, written_to
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, WRAPPER
 from ta_lint.dryrun.values import TRUE, Function, Object, Sequence, Value, options
 from ta_lint.events.event import Event
@@ -107,7 +107,7 @@ def _seen(events: list[Event], optimizers: _Optimizers) -> _Parameters:
                     {one: optimizers.groups[one] for one in around if one in optimizers.stepping},
                 )
         elif event.action == "write" and isinstance(subject, Tensor):
-            _write(found, id(subject.fields.get("of", subject)), event.detail["by"])
+            _write(found, id(written_to(subject)), event.detail["by"])
         elif event.action in ("copy", "hand over", "load") and isinstance(subject, Object):
             found.foreign.update(map(id, _inside(subject)))
         elif event.action == "replace":
@@ -243,8 +243,7 @@ def _inside(value: Object, seen: set[int] | None = None, depth: int = MOST_DEEP)
         return
     seen.add(id(value))
     if is_module(value):
-        yield from (one for _, one, _ in below(value))
-        yield from (one for _, one in held(value).parameters)
+        yield from contents(value)
     elif isinstance(value, Tensor):
         yield value
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import Conditions, held_by
-from ta_lint.dryrun.stubs.torch.tensors import Tensor
+from ta_lint.dryrun.stubs.torch.tensors import written_to
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
 from ta_lint.dryrun.values import Object, Place, Value, options
 from ta_lint.events.event import Event
@@ -52,9 +52,7 @@ def optimizers_of(events: list[Event]) -> list[Stepped]:
         for optimizer, found in event.detail.get("before", {}).items():
             if optimizer in of:
                 _note(of[optimizer], event, found)
-    written = {
-        id(each) for event in events if event.action == "write" for each in (_parameter(event.subject),)
-    }
+    written = {id(written_to(event.subject)) for event in events if event.action == "write"}
     active = {id(each) for one in of if of[one].stepped.steps for each in held_by(one).parameters}
     for one in built.values():
         one.stepped.others = steps[one.entry] - one.before - one.stepped.steps
@@ -77,11 +75,6 @@ def _new(event: Event, known: Collection[Object], before: int) -> _Built | None:
         return None
     stepped = Stepped(position(event.place), subject.cls.name.rpartition(".")[2])
     return _Built(stepped, event.entry, event.certain, before, [subject], is_given=given)
-
-
-def _parameter(written: Value | None) -> Value | None:
-    """What is written to: of `p.data`, the parameter."""
-    return written.fields.get("of", written) if isinstance(written, Tensor) else written
 
 
 def _note(built: _Built, event: Event, found: Conditions) -> None:

@@ -197,7 +197,7 @@ def _count(steps: list[Event], objects: Iterable[Value], built: Event | None) ->
 def _lost(events: list[Event]) -> Iterator[Value]:
     """What code out of sight has: it got it, or calls the function that returns it."""
     for event in events:
-        if event.action == "handed over" and event.subject is not None:
+        if event.action == "hand over" and event.subject is not None:
             yield event.subject
         elif event.action == "returned" and event.subject is not None:
             yield from _reached(event.subject)

@@ -30,10 +30,8 @@ class _Followed:
         self.found: dict[Pair, Switch] = {}
         self._parts: dict[Object, frozenset[Object]] = {}
         """Of each of these models, itself and all modules below it."""
-        self._late: dict[Pair, tuple[tuple[Place, int], ...]] = {}
-        """The loops around those calls that happen in one pass of the innermost, perhaps the last: no other pass of it comes after them."""
-        self._loops: dict[Pair, list[Place]] = {}
-        """The loops around each call of `eval()`."""
+        self._calls: dict[Pair, Event] = {}
+        """Their last calls of `eval()`."""
         self._running: set[Pair] = set()
         """Those whose last recorded forward pass was in evaluation mode."""
         self._passes: list[tuple[Pair, list[Place]]] = []
@@ -54,50 +52,37 @@ class _Followed:
         model = event.subject
         if model not in self._parts:
             self._parts[model] = frozenset(one for _, one, _ in below(model))
-        self._late[model, event.place] = event.passes if event.some_pass else ()
-        self._loops[model, event.place] = [loop for loop, _ in event.passes]
+        self._calls[model, event.place] = event
         if (model, event.place) not in self.found:
             layers = sum(map(_may_depend, self._parts[model]))
             name = model.cls.name.rpartition(".")[2]
             self.found[model, event.place] = Switch(position(event.place), name, layers)
 
     def _forward(self, event: Event) -> None:
+        records = event.detail["recording"] is not False
         for pair in [pair for pair in self.found if event.subject in self._parts[pair[0]]]:
             model, place = pair
             off = (
                 place in event.detail["evaluating_since"]
-                and not self._is_before(event, self._late[pair])
+                and not _is_before(event, self._calls[pair])
                 and not _is_part(model, event)
             )
-            if event.detail["recording"] is not False:
+            if records:
                 (self._running.add if off else self._running.discard)(pair)
-            if off and event.detail["recording"] is False:
-                self.found[pair].evaluated = True
+            if off and records:
+                self._passes.append((pair, _loops(event)))
             elif off:
-                self._passes.append((pair, [loop for loop, _ in event.passes]))
+                self.found[pair].evaluated = True
 
     def _backward(self, event: Event) -> None:
         """What was recorded in a loop that computes no gradients is an evaluation, too."""
         reached = event.detail["roots"] | event.detail["perhaps"]
         self._computed |= {pair for pair in self._running if not reached.isdisjoint(_held(pair[0]))}
-        around = [loop for loop, _ in event.passes]
         for pair, loops in self._passes:
-            own = self._loops[pair]
-            inside = loops[len(own) :] if loops[: len(own)] == own else []
-            self.found[pair].evaluated |= not set(inside) <= set(around)
+            around = _loops(self._calls[pair])
+            inside = loops[len(around) :] if loops[: len(around)] == around else []
+            self.found[pair].evaluated |= not set(inside) <= set(_loops(event))
         self._passes.clear()
-
-    @staticmethod
-    def _is_before(event: Event, late: tuple[tuple[Place, int], ...]) -> bool:
-        """Whether something happens in another pass of a loop than the one that is perhaps its last, and so before that."""
-        depth = len(late) - 1
-        now = event.passes[depth : depth + 1]
-        return (
-            depth >= 0
-            and event.passes[:depth] == late[:depth]
-            and now != late[depth:]
-            and [loop for loop, _ in now] == [late[depth][0]]
-        )
 
     def _step(self, event: Event) -> None:
         """A step after gradients were computed in evaluation mode: of this model, or of another one that is trained through it."""
@@ -109,6 +94,20 @@ class _Followed:
             else:
                 switch.evaluated = True
         self._computed.clear()
+
+
+def _loops(event: Event) -> list[Place]:
+    """The loops around it, the outermost first."""
+    return [loop for loop, _ in event.passes]
+
+
+def _is_before(event: Event, call: Event) -> bool:
+    """Whether something happens in another pass of a loop than a call that is made in one pass, perhaps the last, and so before that."""
+    if not call.some_pass:
+        return False
+    depth = len(call.passes)
+    now = event.passes[:depth]
+    return now != call.passes and now[:-1] == call.passes[:-1] and _loops(event)[:depth] == _loops(call)
 
 
 def _is_part(model: Object, event: Event) -> bool:

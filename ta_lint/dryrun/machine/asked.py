@@ -10,8 +10,8 @@ MOST_CALLS = 3
 
 
 def asked_of(function: Function, argument: str, calls: int = MOST_CALLS) -> frozenset[str]:
-    """The methods that a function calls on an argument, and those that the functions and classes call on it which get it from there. Of one
-    that is kept as an attribute of the object, those that any method of the class calls on that.
+    """The methods that a function calls on an argument: itself, through a function or class that it gives it to, or through an attribute of
+    the object that it keeps it in.
     """
     found = set(_calls(function.node).get(argument, ()))
     for attribute in _kept(function.node).get(argument, ()):

@@ -14,7 +14,7 @@ FRAMEWORK = "__entry__"
 
 
 OF_USERS = 2
-"""Entries, of the longest, that the files which use a file may take for its sake."""
+"""What is run of the files that use a file has so many times the steps of one entry."""
 
 
 def run_script(machine: Machine, path: str, users: Iterable[str] = ()) -> None:

@@ -231,7 +231,7 @@ class Machine:
         ends, raised, parted = [], 0, False
         built: list[list[Any]] = []
         for arm in arms:
-            last = self.optimizers[-1:]
+            known = set(map(id, self.optimizers))
             self.doubt = doubt + 1
             self.assumed = dict(assumed)
             before = len(self.events)
@@ -250,12 +250,8 @@ class Machine:
                         self.once(before)
                     self.leave(flow)
             self.state.undo(mark)
-            if self.optimizers[-1:] != last:
-                built.append(
-                    self.optimizers[
-                        self.optimizers.index(last[0]) + 1 if last and last[0] in self.optimizers else 0 :
-                    ]
-                )
+            if new := [one for one in self.optimizers if id(one) not in known]:
+                built.append(new)
         self.doubt, self.assumed = doubt, assumed
         if len(built) > 1:
             self._note_alternatives(built)

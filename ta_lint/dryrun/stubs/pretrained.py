@@ -1,21 +1,20 @@
 """Models that others have made: modules of which nobody knows the layers."""
 
-import re
-
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import family, method, new_class, stub
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, HAS_BATCH_NORMS, distant
 from ta_lint.dryrun.values import NONE, Known, Native, Object, Unknown, Value
 
-WITH_BATCH_NORMS = re.compile(
-    r"(wide_)?(resnet|resnext|densenet|mobilenet|efficientnet|mnasnet|shufflenet|googlenet|inception|regnet)\w*|vgg\d+_bn"
+WITH_BATCH_NORMS = tuple(
+    "densenet efficientnet googlenet inception mnasnet mobilenet regnet resnet resnext shufflenet wide_resnet".split()
 )
-"""The networks of torchvision that have batch norms."""
+"""How the names of torchvision's networks with batch norms begin; those of VGG end with `_bn`."""
 
 
 def _model(made: Call) -> Value:
     model = distant(made.machine, made)
-    if made.function.startswith("torchvision.models.") and WITH_BATCH_NORMS.fullmatch(made.name):
+    has_norms = made.name.startswith(WITH_BATCH_NORMS) or made.name.endswith("_bn")
+    if made.function.startswith("torchvision.models.") and has_norms:
         model.fields[HAS_BATCH_NORMS] = Known(made.name)
     return model
 

@@ -133,6 +133,12 @@ def held(module: Object, *, recurse: bool = True) -> Held:
     return Held(tuple(found.values()), frozenset(perhaps), is_open)
 
 
+def contents(module: Object) -> Iterator[Object]:
+    """A module, the modules in it and their parameters."""
+    yield from (one for _, one, _ in below(module))
+    yield from (one for _, one in held(module).parameters)
+
+
 def in_order(
     found: Iterable[tuple[str, Value, bool]], further: str | None
 ) -> tuple[list[tuple[str, Value]], Value | None]:

@@ -332,3 +332,8 @@ def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
             value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made
         )
     return value
+
+
+def written_to(value: Value | None) -> Value | None:
+    """What changes if a value is written to: of `p.data`, the parameter."""
+    return value.fields.get("of", value) if isinstance(value, Tensor) else value

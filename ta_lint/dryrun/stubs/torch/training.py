@@ -32,6 +32,7 @@ from ta_lint.dryrun.values import (
     Class,
     External,
     Function,
+    Hidden,
     Object,
     Sequence,
     Table,
@@ -41,8 +42,7 @@ from ta_lint.dryrun.values import (
 )
 
 OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
-PRE_HOOKS = ("what steps run before they use the gradients",)
-"""The key of these hooks among the fields of an optimizer, which no attribute has."""
+PRE_HOOKS = Hidden("what steps run before they use the gradients")
 SCHEDULER = new_class("torch.optim.lr_scheduler.LRScheduler", "torch.optim.lr_scheduler._LRScheduler")
 SCALER = new_class(
     "torch.amp.GradScaler",
@@ -185,9 +185,10 @@ def _scheduler(made: Call) -> Value:
     own = made.own()
     parts = [one for given in [*made.args[1:], *made.kwargs.values()] for one in _schedulers_in(given)]
     optimizer = made.argument(1, "optimizer")
-    if parts and (
+    holds_others = (
         isinstance(optimizer, Sequence) or optimizer == NONE
-    ):  # `ChainedScheduler` gets nothing else
+    )  # as `ChainedScheduler`, which gets nothing else
+    if parts and holds_others:
         optimizer = parts[0].fields.get("optimizer", optimizer)
     made.machine.state.write(own.fields, "optimizer", optimizer)
     made.emit("scheduler", own, of=optimizer, parts=tuple(parts))
@@ -226,7 +227,7 @@ def _stepped_by_something(made: Call) -> Value:
 @method(SCHEDULER, "__handed_over__", "__kept__")
 def _out_of_sight(made: Call) -> Value:
     """Code out of sight gets the schedule, or it is kept where nobody sees it: it may be stepped there."""
-    made.emit("handed over", made.args[0])
+    made.emit("hand over", made.args[0], by=NONE)
     return NONE
 
 
