@@ -53,9 +53,9 @@ def draw_digits(n, noise=0.3):
 
 
 train_set, val_set, test_set = (TensorDataset(*draw_digits(n)) for n in (2000, 1000, 1000))
-train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)  # opt-in: TA204
-val_loader = DataLoader(val_set, batch_size=250)  # opt-in: TA204
-test_loader = DataLoader(test_set, batch_size=250)  # opt-in: TA204
+train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)
+val_loader = DataLoader(val_set, batch_size=250)
+test_loader = DataLoader(test_set, batch_size=250)
 
 
 # -----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ A check runs only on files that contain its keywords; running it on all files gi
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property
@@ -214,7 +215,25 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
         except Unreadable:
             raise
         except Exception as error:  # noqa: BLE001 - a check never stops the job
-            yield _crash(f"the check of {check.rule}", error, source)
+            doing = "the dry run" if error is looks.broken else f"the check of {check.rule}"
+            yield _crash(doing, error, source)
+    if (
+        any(check.over_runs for check in wanted)
+        and isinstance(source.symbols, SyntaxError)
+        and isinstance(source.syntax, SyntaxError)  # which accepts more, and costs more
+    ):
+        yield _not_run(source.syntax, source)
+
+
+def _not_run(error: SyntaxError, source: Source) -> Finding:
+    """A note that a file, which libcst reads, cannot be run dry."""
+    site = Site(source.path, error.lineno or 1, error.offset or 1, error.lineno or 1, error.offset or 1)
+    running = ".".join(map(str, sys.version_info[:2]))
+    reason = (
+        f"this is newer syntax than that of Python {running}, so the linter reads the file, but does not run it dry: "
+        "lint it with the Python that it is for"
+    )
+    return replace(_finding("TA001", reason, site), severity=Severity.NOTE)
 
 
 class _Looks:
@@ -223,6 +242,8 @@ class _Looks:
     def __init__(self, source: Source, file: File) -> None:
         self.source = source
         self.file = file
+        self.broken: Exception | None = None
+        """What a dry run has raised: there is no other."""
 
     def weighed(self, finding: Finding, *, in_tests: bool) -> Iterator[Finding]:
         """A finding as it counts in this file, or none: a test may expect the failure, and not all matters `in_tests`."""
@@ -256,7 +277,11 @@ class _Looks:
         from ta_lint.dryrun.collect.run import run_of
         from ta_lint.dryrun.dryrun import events_around
 
-        return run_of(events_around(project_of(self.file.root), self.file.absolute, self.source.text))
+        try:
+            return run_of(events_around(project_of(self.file.root), self.file.absolute, self.source.text))
+        except Exception as error:
+            self.broken = error
+            raise
 
 
 def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
@@ -272,7 +297,7 @@ def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
             if looks.facts.is_here(suspicion.node):
                 found = _placed(check.rule, suspicion, looks.facts)
                 yield from looks.weighed(found, in_tests=in_tests and suspicion.in_tests)
-    elif check.over_runs:
+    elif check.over_runs and looks.broken is None:
         said = (one for over_run in check.over_runs for one in over_run(looks.run))
         for found in _happened(check.rule, said, looks):
             fix = check.fix(looks.facts, found.site) if check.fix is not None else None
@@ -294,7 +319,17 @@ def _happened(rule: str, said: "Iterable[Said]", looks: _Looks) -> Iterator[Find
             beside = [(place, message) for place, message in one.related if place.path == one.place.path]
             related = tuple(Related(site(place), message) for place, message in beside)
             found = _finding(rule, one.message, site(one.place), related)
+            needs = [place.line for place in one.needs if place.path == one.place.path]
+            found = _needing(found, needs, looks.source)
             yield replace(found, severity=Severity.NOTE) if one.is_note else found
+
+
+def _needing(finding: Finding, lines: list[int], source: Source) -> Finding:
+    """A finding that counts only if these lines run too."""
+    if not lines:
+        return finding
+    holders = Holders(source)
+    return replace(finding, held_by=tuple(one for line in lines for one in holders.of(line)))
 
 
 def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
@@ -306,10 +341,6 @@ def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
 
     related = tuple(Related(site(node), message) for node, message in suspicion.related)
     finding = _finding(rule, suspicion.message, site(suspicion.node), related)
-    needs = [site(node).line for node in suspicion.needs if facts.is_here(node)]
-    if needs:
-        holders = Holders(facts.source)
-        finding = replace(finding, held_by=tuple(one for line in needs for one in holders.of(line)))
     if suspicion.is_note:
         finding = replace(finding, severity=Severity.NOTE)
     return _fixed(finding, suspicion.fix, facts)

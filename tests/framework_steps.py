@@ -170,6 +170,12 @@ def _sets(
     ]
 
 
+def by_name(event: Event) -> bool:
+    """Whether a model is run by `model.forward(x)`, of which no hook of torch is told."""
+    called = getattr(event.place.node, "func", None)
+    return getattr(called, "attr", "") == "forward"
+
+
 def _calls(held: Held, real: dict[str, Any], events: list[Event]) -> None:
     """The mode of each call of a module, and whether it records."""
     truth: dict[tuple[int, str], set[tuple[bool, bool]]] = defaultdict(set)
@@ -178,7 +184,7 @@ def _calls(held: Held, real: dict[str, Any], events: list[Event]) -> None:
             truth[line, known["cls"]].add((known["training"], known["recording"]))
     said: dict[tuple[int, str], set[tuple[Any, Any]]] = defaultdict(set)
     for event in events:
-        if event.action == "forward" and "out of sight" not in event.subject.cls.name:
+        if event.action == "forward" and "out of sight" not in event.subject.cls.name and not by_name(event):
             training = event.detail["training"]
             mode = training.value if isinstance(training, Known) else None
             said[event.place.line, event.subject.cls.name.rpartition(".")[2]].add(

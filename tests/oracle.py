@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from framework_steps import by_name
 from runnable import Program
 
 from ta_lint.dryrun.dryrun import dry_run
@@ -134,16 +135,15 @@ class Happens:
     @property
     def certain(self) -> bool:
         """Whether it certainly happens. A scaler leaves out a step whose gradients are infinite."""
-        return self.event.certain and not self.event.detail.get("scaled")
+        return self.event.certain and not self.event.detail.get("by")
 
 
 def is_seen(event: Event, script: str) -> bool:
-    """Whether torch's hooks see an event. Gradients that are cleared by hand have no hook."""
+    """Whether torch's hooks see an event. Gradients that are cleared by hand, or clipped by a hook of the program, have none."""
     if event.entry is not None or event.place.file != script:
         return False
-    return event.action in {*ACTIONS, "mode"} and not (
-        event.action == "clear" and isinstance(event.subject, Tensor)
-    )
+    by_hand = event.action == "clear" and isinstance(event.subject, Tensor)
+    return event.action in {*ACTIONS, "mode"} and not (by_hand or "hook" in event.detail)
 
 
 def _is_out_of_sight(event: Event) -> bool:
@@ -428,7 +428,7 @@ def _calls(result: Comparison, real: Real, happens: list[Happens]) -> None:
     claims: dict[tuple[int, str], set[tuple[Any, Any]]] = defaultdict(set)
     certain: dict[tuple[int, str], set[tuple[Any, Any]]] = defaultdict(set)
     for one in happens:
-        if one.event.action == "forward":
+        if one.event.action == "forward" and not by_name(one.event):
             training = one.event.detail["training"]
             mode = training.value if isinstance(training, Known) else None
             claim = mode, one.event.detail["recording"]

@@ -1,6 +1,7 @@
 """Every table of `ta_lint/data/torch_symbols.toml`, held against the installed torch."""
 
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from ta_lint.facts.torch.symbols import Release, Symbol, symbols
 from ta_lint.file import File
 from ta_lint.fixing import fix_file, save
 
-SYMBOLS = list(symbols().values())
+SYMBOLS = [symbol for symbol in symbols().values() if symbol.kind != "argument"]
+ARGUMENTS = [symbol for symbol in symbols().values() if symbol.kind == "argument"]
 INSTALLED = Release.of(".".join(torch.__version__.split(".")[:2]))
 STATUSES = {"removed": "TA900", "deprecated": "TA901", "private": "TA904"}
 
@@ -84,6 +86,16 @@ def test_a_table_says_what_the_installed_torch_has(symbol: Symbol) -> None:
         moved = found(f"{symbol.replacement}.{name}")
         if not removed:
             assert moved is found(f"{symbol.name}.{name}")
+
+
+@pytest.mark.parametrize("symbol", ARGUMENTS, ids=lambda symbol: symbol.name)
+def test_an_argument_is_gone_from_all_that_took_it(symbol: Symbol) -> None:
+    owner, _, name = symbol.name.removesuffix(")").partition("(")
+    taker = found(f"torch.{owner}" if owner.startswith("Tensor.") else owner)
+    classes = [one for one in vars(taker).values() if inspect.isclass(one)]
+    takers = [one.__init__ for one in classes if inspect.isfunction(one.__init__)] or [taker]
+    takes = [one for one in takers if name in inspect.signature(one).parameters]
+    assert bool(takes) is not (symbol.removed is not None and symbol.removed <= INSTALLED)
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS, ids=lambda symbol: symbol.name)

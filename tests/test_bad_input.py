@@ -102,7 +102,6 @@ READABLE = {
     "old Macintosh line ends": BUGGY.replace("\n", "\r").encode(),
     "a form feed": BUGGY.replace("optimizer", "\x0c\noptimizer").encode(),
     "no final newline": BUGGY.rstrip().encode(),
-    "newer syntax than this Python's": b"type X = int\nf'{'a'}'\ndef f[T](x: T) -> T: ...\n" + BUGGY.encode(),
     "a sum of 2,000 terms": BUGGY.encode() + b"x = " + b" + ".join([b"1"] * 2000) + b"\n",
     "4,000 operands, which libcst would read for minutes (A14)": BUGGY.strip().encode()
     + b" + a" * 4_000
@@ -121,6 +120,18 @@ def test_an_odd_but_valid_file_gets_its_findings(tmp_path: Path, case: str) -> N
     assert finding["rule"] == "TA401"
     assert lines[finding["line"] - 1].lstrip("\x0c").startswith("optimizer")
     assert finding["column"] == 13
+
+
+NEWER = "type X = int\nf'{'a'}'\ndef f[T](x: T) -> T: ...\n"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python reads it")
+def test_a_file_for_a_newer_python_is_read_but_not_run_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(NEWER + BUGGY + "model = torch.nn.Linear(1, 1)\nmodel.eval\n")
+    ran = check(tmp_path, "--format=json", select="TA401,TA603,TA001")
+    found = [(item["rule"], item["severity"], item["line"]) for item in json.loads(ran.stdout)]
+    assert found == [("TA001", "note", 1), ("TA603", "error", 7)]
+    assert "does not run it dry: lint it with the Python that it is for" in ran.stdout
 
 
 NOTEBOOKS = {

@@ -249,7 +249,7 @@ def test_an_edited_check_and_an_edited_page_are_asked_anew(folder: Path, tmp_pat
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment).stdout
 
     assert '"severity": "warning"' in said()
-    module = checkout / "ta_lint/checks/ta401_adam_with_weight_decay.py"
+    module = checkout / "ta_lint/checks/runs/ta401_adam_with_weight_decay.py"
     module.write_text(module.read_text().replace("scales the decay", "distorts the decay"))
     assert "distorts the decay" in said()
     page = checkout / "rules/TA401-adam-with-weight-decay.md"

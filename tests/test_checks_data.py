@@ -163,7 +163,9 @@ OWN = ["a", "b", "c", "d"]
 
 
 def loaded(**fields: Any) -> Loader:
-    loader = Loader(lambda: None, LINE, batches=20, trained=19, once=True, sampler="DistributedSampler")
+    loader = Loader(
+        LINE, loader=lambda: None, batches=20, trained=19, once=True, sampler="DistributedSampler"
+    )
     for name, field in fields.items():
         setattr(loader, name, field)
     return loader
@@ -233,7 +235,7 @@ def test_which_loaders_draw_every_sample_once() -> None:
 def repeats(order: list[int], workers: int, size: int) -> int:
     """How many repeats are counted among batches of so many numbers each."""
     rows = [torch.randn(size, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
-    loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
+    loader = Loader(LINE, loader=lambda: None, workers=workers, epochs=1)
     taken = _Pass(loader, Pass())
     for number in order:
         LoaderObserver._hash(None, taken, [rows[number]], [_bytes(rows[number])])

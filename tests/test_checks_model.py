@@ -321,8 +321,16 @@ def test_tf32_as_it_was_allowed_before_torch_2_9(monkeypatch: pytest.MonkeyPatch
 
 
 def run_with(**options: Any) -> Run:
-    usual = {"workers": 0, "trained": 100, "waited": 5.0, "stepping": 10.0, "asked": 100, "idle": 100}
-    loaders = [Loader(lambda: None, HERE, **(usual | options))]
+    usual = {
+        "workers": 0,
+        "is_measured": True,
+        "trained": 100,
+        "waited": 5.0,
+        "stepping": 10.0,
+        "asked": 100,
+        "idle": 100,
+    }
+    loaders = [Loader(HERE, loader=lambda: None, **(usual | options))]
     return Run(steps=100, machine=CPU, loaders=loaders, history=History())
 
 
@@ -359,12 +367,9 @@ def test_a_loader_that_costs_nothing_is_silent(options: dict[str, object]) -> No
 # -- TA205: copies ------------------------------------------------------------------------------------------------
 
 
-def copy_step(
-    *, target: str = "cuda", pinned: bool = False, pin_memory: bool = False, loader: bool = True
-) -> Step:
-    made = SimpleNamespace(pin_memory=pin_memory)
-    origin = Loader(lambda: made, Place("train.py", 1)) if loader else None
-    copy = Copy(HERE, torch.device("cpu"), torch.device(target), True, pinned, origin)
+def copy_step(*, target: str = "cuda", pinned: bool = False, loader: bool = True) -> Step:
+    built = Place("train.py", 1) if loader else None
+    copy = Copy(HERE, target, non_blocking=True, is_pinned=pinned, loader=built)
     return Step(0, HERE, H100, copies=[copy])
 
 
@@ -376,7 +381,6 @@ def test_a_copy_of_a_batch_that_is_not_pinned_is_found_and_names_its_loader() ->
 
 def test_copies_that_are_pinned_or_not_of_a_loader_or_not_to_cuda_are_silent() -> None:
     assert not ask("TA205", "step", copy_step(pinned=True))
-    assert not ask("TA205", "step", copy_step(pin_memory=True))
     assert not ask("TA205", "step", copy_step(loader=False))
     assert not ask("TA205", "step", copy_step(target="meta"))
 
@@ -413,9 +417,9 @@ for (x,) in loader:
     )
     checks.load.cache_clear()
     assert [copy.place.line for copy in noted] == [8, 9, 8, 9]
-    assert [copy.from_loader is not None for copy in noted] == [True, False, True, False]
-    assert noted[0].from_loader.place.line == 4
-    assert {copy.target.type for copy in noted} == {"meta"}
+    assert [copy.loader is not None for copy in noted] == [True, False, True, False]
+    assert noted[0].loader.line == 4
+    assert {copy.target for copy in noted} == {"meta"}
 
 
 # -- TA207: the CPU -----------------------------------------------------------------------------------------------

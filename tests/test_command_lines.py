@@ -163,7 +163,9 @@ def test_rules_are_listed_with_what_each_finds_and_can_be_filtered(
     for line, rule in zip(lines, catalogue().values(), strict=True):
         assert line.split()[1] == rule.name
         assert line.endswith(rule.finds)
-        assert rule.summary.startswith(rule.finds)
+        assert rule.summary.startswith(rule.finds[:-1])
+        assert rule.finds.endswith("."), rule.id  # a whole sentence
+        assert rule.finds.count("`") % 2 == 0, rule.id
         assert 15 < len(rule.finds) < 320
     of_six = Said("ta-lint rules TA6", capsys).out.splitlines()
     assert of_six == [line for line in lines if line.startswith("TA6")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ta_lint.core import data, libraries
+from ta_lint.core import data, datasets, libraries
 from ta_lint.core.data import DataError
 from ta_lint.core.toml import parsed
 from ta_lint.dryrun.stubs import guess, plain
@@ -17,6 +17,7 @@ from ta_lint.facts.values import differentiation, outputs
 FILES = sorted(Path(data.FOLDER).glob("*.toml"))
 READERS: dict[str, Any] = {
     "graphs.toml": differentiation.differentiation,
+    "datasets.toml": lambda: datasets.samples_of("torchvision.datasets.MNIST"),
     "libraries.toml": libraries.libraries,
     "names.toml": guess.names,
     "outputs.toml": outputs._table,

@@ -12,7 +12,9 @@ from ta_lint.checks.gate import Gate
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
+from ta_lint.dryrun import dryrun
 from ta_lint.engine import lint_file
+from ta_lint.events.event import Event
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.file import File
 from ta_lint.syntax import parse
@@ -52,6 +54,24 @@ def test_a_check_that_raises_is_one_finding_and_the_others_go_on(tmp_path: Path)
     assert findings["TA000"].site.line == 1
 
 
+def test_a_dry_run_that_raises_is_one_finding_and_is_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def events_around(*_: object) -> list[Event]:
+        tried.append(1)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(dryrun, "events_around", events_around)
+    findings = lint(
+        tmp_path, BUGGY + "model = torch.nn.Linear(2, 2)\nmodel.eval\n", "TA600", "TA401", "TA603"
+    )
+    assert [finding.rule for finding in findings] == ["TA000", "TA603"]
+    assert findings[0].message.startswith("the dry run raised ZeroDivisionError")
+    assert len(tried) == 1
+
+
 @pytest.mark.usefixtures("crashing_check")
 def test_a_crash_stays_silent_only_when_ignored_by_name(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
@@ -65,7 +85,7 @@ class Panic(BaseException):
 
 
 DEFECTS = (RecursionError("too deep"), MemoryError(), ValueError("a page\n" * 9_999), Panic("at line 1"))
-STAGES = ("source_of", "_wanted", "_check", "_placed", "named", "suppressed", "located")
+STAGES = ("source_of", "_wanted", "_check", "_happened", "named", "suppressed", "located")
 
 
 @pytest.fixture
@@ -94,7 +114,7 @@ def test_whatever_goes_wrong_with_a_file_is_one_short_finding_of_it(
     broken_stage(stage, defect)
     (finding,) = lint(tmp_path, BUGGY, "TA401")
     assert finding.rule == "TA000"
-    of_check = stage == "_placed" and isinstance(defect, Exception)
+    of_check = stage == "_happened" and isinstance(defect, Exception)
     doing = "the check of TA401" if of_check else "linting it"
     assert finding.message.startswith(f"{doing} raised {type(defect).__name__}: ")
     assert finding.message.endswith(")")

@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch.utils.data import TensorDataset
 
+import ta_lint.checks.runs.ta325_loader_restarted_in_loop as ta325
 import ta_runtime.checks.ta320_validation_overlaps_training as ta320
-import ta_runtime.checks.ta325_loader_restarted_in_loop as ta325
 import ta_runtime.checks.ta328_split_differs_by_rank as ta328
+from ta_lint.events.metric import TorchMetric
 from ta_runtime.facts import (
     DataShare,
     Indices,
@@ -21,7 +22,6 @@ from ta_runtime.facts import (
     SampleHashes,
     Suspicion,
     Told,
-    TorchMetric,
 )
 from ta_runtime.facts.history import History
 from ta_runtime.observers import metrics, samples
@@ -32,7 +32,7 @@ DATA = TensorDataset(torch.zeros(8))
 
 
 def loader(**facts: object) -> Loader:
-    return Loader(lambda: None, LINE, **facts)  # type: ignore[arg-type]
+    return Loader(LINE, loader=lambda: None, **facts)  # type: ignore[arg-type]
 
 
 def run(*loaders: Loader) -> Run:
@@ -88,11 +88,11 @@ def test_an_overlap_counts_above_a_hundredth_and_above_what_comes_by_chance(
 
 def test_twenty_passes_in_a_row_that_were_left_make_a_pattern() -> None:
     def said(restarted: int, **facts: object) -> list[object]:
-        plain = {"length": 8, "samples": 64, "batch_size": 8, "once": True, "restarted_at": LINE}
+        plain = {"length": 8, "draws_once": True, "restarted_at": LINE}
         return list(ta325.check_progress(run(loader(restarted=restarted, **{**plain, **facts}))))
 
     assert len(said(20)) == 1
-    assert said(19) == said(20, once=False) == said(20, length=None) == said(20, samples=None) == []
+    assert said(19) == said(20, draws_once=False) == said(20, length=1) == []
 
 
 @pytest.mark.parametrize(

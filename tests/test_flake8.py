@@ -17,7 +17,8 @@ model = torch.nn.Linear(4, 1)
 "ä"; optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
 """
 FOUND = (
-    "train.py:4:18: TA401 `Adam` with `weight_decay=0.1` scales the decay by the adaptive step: use `AdamW`"
+    "train.py:4:18: TA401 `Adam` scales the decay by the adaptive step: "
+    "use `AdamW`, which decays all weights equally"
 )
 
 

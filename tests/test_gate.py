@@ -57,8 +57,8 @@ def test_keywords_are_plain_words(rule: str) -> None:
     assert [word for word in words if not re.fullmatch(PLAIN, word)] == []
 
 
-# A name, perhaps with a star at an end; an operator; the beginning of a token; a method that is called or handed on.
-PLAIN = r"\*?[A-Za-z_]\w*\*?|[-+*/%=]{1,2}|[a-z]+-|\.[a-z]+[(),}\]]"
+# A name, perhaps with a star at an end; a call that is a statement; an operator; the beginning of a token; a method that is called or handed on.
+PLAIN = r"\*?[A-Za-z_]\w*\*?|\w+\(\);|[-+*/%=]{1,2}|[a-z]+-|\.[a-z]+[(),}\]]"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,13 @@ PLAIN = r"\*?[A-Za-z_]\w*\*?|[-+*/%=]{1,2}|[a-z]+-|\.[a-z]+[(),}\]]"
         (("**",), "x * 2", False),
         (("==",), "x = 2", False),
         (("sk-",), "'sk-1'", True),
+        (("clamp();",), "x.clamp(0, 1)", True),
+        (("clamp();",), "if wide:\n    model.body[0].weight.float().clamp(0, 1)", True),
+        (("clamp();",), "if wide: x.clamp(0, 1)", True),
+        (("clamp();",), "clamp(x)\r", True),
+        (("clamp();",), "y = x.clamp(0, 1)", False),
+        (("clamp();",), "y = f(\n\n    x.clamp(0, 1)\n)", False),
+        (("clamp();",), "x.clamp_(0, 1)", False),
     ],
 )
 def test_all_keywords_must_be_there_and_of_a_tuple_one(keywords: Keywords, text: str, admitted: bool) -> None:

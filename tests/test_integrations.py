@@ -497,7 +497,7 @@ def test_what_is_logged_under_accelerate_has_the_number_of_findings() -> None:
 
 
 TWO_PROCESSES = """
-import hashlib, sys
+import hashlib, os, sys
 import accelerate, torch, torch.nn.functional as F
 from torch.utils.data import DataLoader, TensorDataset
 from ta_runtime.integrations.accelerate import watch
@@ -525,6 +525,8 @@ def train():
         kept.write(hashlib.sha256(weights).hexdigest())
 
 train()
+sys.stderr.flush()
+os._exit(0)  # DDP never gives its process group back, so gloo's threads run while Python ends, and that aborted some ranks
 """
 
 

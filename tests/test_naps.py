@@ -2,6 +2,7 @@
 
 import json
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from ta_lint.core.errors import UsageError
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.schedule import EARLY, Look, Period
 from ta_runtime.audit.session import Session
+from ta_runtime.probes import steps
 from ta_runtime.probes.patching import original
 from ta_runtime.settings import resolve
 
@@ -317,3 +319,11 @@ def test_a_schedule_takes_no_budget_beside_it(tmp_path: Path) -> None:
 def test_a_schedule_is_not_saved_where_there_is_no_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"save_schedule: .*the folder does not exist"):
         resolve(save_schedule=tmp_path / "none" / "steps.json")
+
+
+def test_a_rest_that_a_timeout_cut_short_ends_when_it_is_ended_again() -> None:
+    optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)
+    rest = steps.Rest(weakref.ref(optimizer), steps.count() + 10, lambda: None)
+    end = steps.sleep(rest)
+    end()
+    end()

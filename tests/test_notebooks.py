@@ -81,6 +81,21 @@ def test_a_name_of_one_cell_is_known_in_the_next_and_a_finding_is_placed_in_its_
     assert line.strip() == r'"    optimizer.step\n"'
 
 
+@pytest.mark.parametrize(
+    ("last", "is_found"),
+    [
+        ("x.relu()", False),
+        ("x.relu()  # look\n# at it", False),
+        ("x.relu();", True),
+        ("x.relu(); x", True),
+        ("x.relu()\nprint(x)", True),
+    ],
+)
+def test_a_tensor_that_a_notebook_shows_is_not_dropped(last: str, is_found: bool, tmp_path: Path) -> None:
+    found = lint_file(written(tmp_path, notebook(f"import torch\n\nx = torch.ones(2)\n{last}", "print(x)")))
+    assert [one.rule for one in found if one.rule == "TA509"] == ["TA509"] * is_found
+
+
 def test_the_value_that_a_notebook_shows_is_no_forgotten_call(tmp_path: Path) -> None:
     shown = notebook(
         MODEL, "optimizer.step", "x = torch.ones(4)\nx.add(1)", "model.weight.requires_grad == False"
@@ -429,9 +444,11 @@ def test_an_import_that_a_fix_needs_goes_where_the_imports_are(tmp_path: Path) -
     train = (
         "for epoch in range(9):\n    for x in batches:\n        optimizer.zero_grad()\n"
         "        model(x).sum().backward()\n        optimizer.step()\n"
-        "    if epoch == 3:\n        best = model.state_dict()\nmodel.load_state_dict(best)"
+        "    if float(model(x).sum()) < 3:\n        best = model.state_dict()\nmodel.load_state_dict(best)"
     )
-    fixed = fix_file(written(tmp_path, notebook(MODEL, train)))
+    fixed = fix_file(
+        written(tmp_path, notebook(MODEL.replace("iter(int, 0)", "[torch.ones(2, 4)] * 3"), train))
+    )
     cells = json.loads(fixed.after)["cells"]
     assert "".join(cells[0]["source"]).startswith("import copy\n")
     assert "copy.deepcopy(model.state_dict())" in "".join(cells[1]["source"])

@@ -110,7 +110,7 @@ def test_ranks_that_a_script_starts_give_what_they_give_under_torchrun(
     assert evidence(other) == evidence(one) != []
     assert list(found(other)) == ["ta.json"]
     assert "not seen" not in ran.stderr
-    assert ran.stderr.count("ta-runtime: Found 1 warning in 1 file. The report is in ta.json.\n") == 1
+    assert ran.stderr.count("ta-runtime: Found 1 note in 1 file. The report is in ta.json.\n") == 1
     assert left(temporary) == []
 
 

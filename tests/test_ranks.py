@@ -97,7 +97,7 @@ def test_under_torchrun_rank_0_reports_what_all_saw(ending: str, tmp_path: Path)
     ran = launched(tmp_path, BY_RUN, *command, "--output=ta.json", "train.py", ending)
     assert ran.returncode == 0, ran.stderr
     assert reports(tmp_path) == {"ta.json": [("TA401", "1")]}
-    assert ran.stderr.count("ta-runtime: Found 1 warning in 1 file.") == 1
+    assert ran.stderr.count("ta-runtime: Found 1 note in 1 file.") == 1
 
 
 def test_a_run_of_several_ranks_says_how_much_each_looked_at(tmp_path: Path) -> None:

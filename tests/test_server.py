@@ -405,9 +405,8 @@ def test_an_edit_names_the_version_that_it_is_for(editor: Editor) -> None:
 def test_all_safe_fixes_of_a_file_are_what_the_command_makes(
     editor: Editor, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (
-        SAFE + "\n\ndef other():\n" + textwrap.indent(SAFE, "    ") + "    model.eval\nx = 1  # noqa: TA603\n"
-    )
+    other = textwrap.indent(SAFE + "train()\nmodel.eval\n", "    ")
+    text = f"{SAFE}\n\ndef other():\n{other}x = 1  # noqa: TA603\n"
     editor.open("train.py", text)
     (action,) = editor.actions("train.py", only=["source.fixAll"]).values()
     assert (action.kind, action.title) == (

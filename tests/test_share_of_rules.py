@@ -20,14 +20,12 @@ T = TypeVar("T")
 CORPORA = Path(__file__).parent.parent / "benchmarks" / "corpora"
 SAMPLE = {"transformers-5.23.0": 300, "timm-1.0.31": 40, "x-transformers-2.31.10": 4}
 """The corpora, and which of their files are linted: one of so many."""
-MOST = 0.11
-"""What one rule may take of the calls of all; the first that asks for a fact pays for it."""
-FIRST = {"TA112": 0.175, "TA151": 0.18, "TA911": 0.18}
-"""Those that pay for the paths of all losses, for the names of the project, and for pyflakes."""
+MOST = 0.09
+"""What one rule may take of all calls; the first that asks for a fact pays for it."""
 DRY_RUN = "the dry run"
 """What the rules that stand on it have in common,"""
-MOST_OF_DRY_RUN = 0.5
-"""and what it may take of all, until it takes the place of the facts that the other rules ask for."""
+MOST_OF_DRY_RUN = 0.72
+"""and what it may take of all: 56 rules stand on it. It runs once a file, and not yet once a project."""
 
 
 @pytest.mark.skipif(not CORPORA.exists(), reason="needs the corpora of the benchmarks")
@@ -50,13 +48,10 @@ def test_no_rule_takes_much_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None
     for name, step in SAMPLE.items():
         files = sorted((CORPORA / name).resolve().rglob("*.py"))[::step]
         on_deep_stack(partial(_lint, files, (CORPORA / name).resolve()))
-    assert calls[DRY_RUN] <= MOST_OF_DRY_RUN * calls.total()
-    del calls[DRY_RUN]
-    total = calls.total()
-    assert total
-    assert {
-        rule: count / total for rule, count in calls.items() if count > FIRST.get(rule, MOST) * total
-    } == {}
+    shares = {by: count / calls.total() for by, count in calls.items()}
+    print(sorted(shares.items(), key=lambda x: -x[1])[:9])
+    assert shares.pop(DRY_RUN) <= MOST_OF_DRY_RUN
+    assert {rule: share for rule, share in shares.items() if share > MOST} == {}
 
 
 def _lint(files: list[Path], root: Path) -> None:

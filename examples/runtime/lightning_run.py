@@ -56,7 +56,7 @@ class Traces(lightning.LightningModule):
     def configure_optimizers(self):
         # cured: options = {"lr": 5e-3}
         options = {"lr": 5e-3, "weight_decay": 0.01}
-        return torch.optim.Adam(self.parameters(), **options)  # runtime: TA401
+        return torch.optim.Adam(self.parameters(), **options)  # static: TA401  # runtime: TA401
 
 
 train_loader = DataLoader(TensorDataset(*record(1024)), batch_size=32, shuffle=True)

@@ -5,6 +5,7 @@ A module has `KEYWORDS`, the plain words that a file must contain before the che
 - `check_progress(run: Run)` or `check_run(run: Run)`, over what happens in a run, as both observers see it: a dry run here, and the
   real one in `ta_runtime`, which asks the first again and again while it goes on. They may say that a suspicion is refuted, which
   counts for a real run alone;
+- or `check_step(step)`, over what a run holds of each step that was looked at, and a dry run of all of them together;
 - or `check_optimizer(optimizer: HasGroups)`, the same for each optimizer that is built;
 - or `check(module: FileFacts) -> Iterator[Suspicion]` over facts about the source;
 - or `check_text(source: Source) -> Iterator[TextFinding]` over text.
@@ -99,8 +100,11 @@ def words_around(rules: frozenset[str]) -> WordsAround:
 
 
 def _over_runs(module: ModuleType) -> "tuple[Callable[[Run], Iterator[Said]], ...]":
-    found = [vars(module)[name] for name in ("check_progress", "check_run") if name in vars(module)]
-    if (of_one := vars(module).get("check_optimizer")) is not None:
+    every = vars(module)
+    found = [every[name] for name in ("check_progress", "check_run") if name in every]
+    if not found and "check_step" in every:
+        found.append(every["check_step"])
+    if (of_one := every.get("check_optimizer")) is not None:
         found.append(lambda run: (said for optimizer in run.optimizers for said in of_one(optimizer)))
     return tuple(found)
 

@@ -4,7 +4,8 @@ A check's `KEYWORDS` must all occur in the file; of a tuple among them, at least
 
 - `zero_grad` is a whole name, in code, in a string or in a comment.
 - `clip*`, `*loss` and `*seed*` match the start, the end or a part of a name, in lower or upper case.
-- A word with a character that no name contains, such as `**`, is matched as plain text.
+- `clamp();` is a call that is a statement of its own, such as `x.clamp(0, 1)`, or its last call is: nothing takes what it gives.
+- Any other word with a character that no name contains, such as `**`, is matched as plain text.
 
 A model, its loss and the loop around them may be in three files: the entries of a check's `AROUND` must occur in the file or
 in one that it imports, or that imports it.
@@ -12,6 +13,7 @@ in one that it imports, or that imports it.
 A gate may admit a file without findings, but must admit every file with one.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +29,18 @@ _CALLS = {"*backward": "backward(", "step": ".step("}
 _SPACED = bytes(
     code if code < 128 and (chr(code).isalnum() or chr(code) == "_") else ord(" ") for code in range(256)
 )
+
+
+_CALLED = "();"
+_BEFORE = 200
+"""Bytes before a line that are looked through for the end of the code before it."""
+_STATEMENT = re.compile(
+    rb"(?m)^[ \t]*(?:(?:if|elif|else|for|while|with|try)\b[^\n]*:[ \t]*)?"
+    rb"(?:[A-Za-z_][\w.\[\]\"']*(?:\([^\n()]*\)[\w.\[\]]*)*\.)?(\w+)\("
+)
+"""A line that begins with calls, up to the last of them."""
+_GOES_ON = b",([{=+-*/|&\\"
+"""What ends a line whose statement goes on in the next one."""
 
 
 class Text:
@@ -46,6 +60,16 @@ class Text:
         """Each name once, in lower case, between spaces: a sixth of the file."""
         return f" {' '.join(self.names)} ".lower()
 
+    @cached_property
+    def _statements(self) -> frozenset[str]:
+        """The functions and methods that statements call and nothing else."""
+        data, found = self._data, set()
+        for call in _STATEMENT.finditer(data):
+            before = data[max(0, call.start() - _BEFORE) : call.start()].rstrip()
+            if not before or before[-1] not in _GOES_ON:
+                found.add(call[1].decode())
+        return frozenset(found)
+
     def has(self, word: str) -> bool:
         """Whether the file contains a word other than a whole name: a part of a name, or plain text."""
         answer = self._answers.get(word)
@@ -54,6 +78,8 @@ class Text:
         return answer
 
     def _found(self, word: str) -> bool:
+        if word.endswith(_CALLED):
+            return word.removesuffix(_CALLED) in self._statements
         part = _part(word)
         return part in self._lower if part else word.encode() in self._data
 

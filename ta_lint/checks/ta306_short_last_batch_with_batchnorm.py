@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.datasets import samples_of
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import ProposedFix
@@ -16,15 +17,6 @@ AROUND = (
 )
 
 _NORMS = ("torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d")
-
-# The numbers of samples in well-known datasets, for training and test.
-_LENGTHS = {
-    "torchvision.datasets.CIFAR10": (50_000, 10_000),
-    "torchvision.datasets.CIFAR100": (50_000, 10_000),
-    "torchvision.datasets.FashionMNIST": (60_000, 10_000),
-    "torchvision.datasets.KMNIST": (60_000, 10_000),
-    "torchvision.datasets.MNIST": (60_000, 10_000),
-}
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -70,10 +62,11 @@ def _length(loader: LoaderCall, module: FileFacts) -> int | None:
     if not isinstance(made, cst.Call):
         return None
     called = module.qualified(made.func)
-    if called in _LENGTHS:
+    samples = samples_of(called or "")
+    if True in samples:
         train = argument(made, "train", 1)
         wanted = module.boolean(train) if train is not None else True
-        return _LENGTHS[called][0 if wanted else 1] if wanted is not None else None
+        return samples[wanted] if wanted is not None else None
     if called == "torch.utils.data.TensorDataset" and made.args and not made.args[0].star:
         shape = module.shapes.shape(made.args[0].value)
         return shape[0] if shape else None

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ _TITLE = re.compile(r"# (?P<id>TA\d{3}): (?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\n")
 _DIGITS = str.maketrans("OIL", "011")
 """Letters that are taken for digits in an id."""
 
-_SENTENCE = re.compile(r"(.+?[.?!:]\)?|.+)\s(?=[A-Z`(\"]|$)")
+_SENTENCE = re.compile(r"((?:`[^`]*`|[^`])+?[.?!:]\)?|.+)\s(?=[A-Z`(\"]|$)")
 _METADATA = re.compile(r"```toml\n(?P<toml>.*?)```\n", re.DOTALL)
 
 
@@ -74,8 +74,9 @@ class Rule:
 
     @property
     def finds(self) -> str:
-        """The first sentence of its summary."""
-        return _SENTENCE.match(self.summary + " ")[1]  # type: ignore[index]  # a summary ends in a full stop
+        """The first sentence of its summary, or what stands before its colon."""
+        finds = _SENTENCE.match(self.summary + " ")[1]  # type: ignore[index]  # a summary ends in a full stop
+        return f"{finds[:-1]}." if finds.endswith(":") else finds
 
     @property
     def url(self) -> str:
@@ -213,6 +214,12 @@ def specificity(selector: str, rule: Rule) -> int:
     return 1 if upper == "ALL" or lower in rule.tags else 0
 
 
+@lru_cache(1024)
+def named(selector: str, exactly: int) -> tuple[Rule, ...]:
+    """The rules that a selector matches at least as exactly as this (`specificity`)."""
+    return tuple(rule for rule in catalogue().values() if specificity(selector, rule) >= exactly)
+
+
 def selected(
     select: Sequence[str] | None, extend: Sequence[str], ignore: Sequence[str], where: str
 ) -> frozenset[str]:
@@ -261,7 +268,7 @@ def chosen(on: Sequence[str], off: Sequence[str], *, ties: bool = False) -> froz
 
 def check_selector(selector: str, where: str) -> None:
     """Raise UsageError, with the closest names, if a selector matches no rule."""
-    if any(specificity(selector, rule) for rule in catalogue().values()):
+    if named(selector, 1):
         return
     near = _near(selector)
     raise UsageError(f"{where}: no rule, prefix, tag or alias is called {selector!r}{near}")

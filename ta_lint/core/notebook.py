@@ -20,7 +20,7 @@ from typing import Any
 from ta_lint.core.errors import Unreadable, refused
 from ta_lint.core.finding import Cell, Finding, Site, TextEdit
 from ta_lint.core.ipython import as_python, leaves_no_names, parsed, refusal
-from ta_lint.core.lines import LINE_END
+from ta_lint.core.lines import LINE_END, NEXT_CELL
 
 _BOM = "\ufeff"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # lists of lines in notebooks end them with line feeds only
@@ -236,7 +236,7 @@ def read_notebook(data: bytes) -> Notebook:
         raise Unreadable("not a notebook: it has no list of cells")
     sources = list(_code(content)) if _language(content) in _PYTHON else []
     everything = "\n".join(source for _, source, _ in sources)
-    separator, mark = _unused("# next cell", everything) + "\n\n", _unused("  # IPython", everything) + ": "
+    separator, mark = _unused(NEXT_CELL, everything) + "\n\n", _unused("  # IPython", everything) + ": "
     cells: list[_CodeCell] = []
     texts: list[str] = []
     line = 1

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ta_lint.core.catalogue import Rule, catalogue, rule_of, specificity
+from ta_lint.core.catalogue import Rule, named, rule_of, specificity
 from ta_lint.core.finding import Finding, Fix, Site, Suppression, TextEdit
 from ta_lint.core.source import Source
 
@@ -169,8 +169,7 @@ def rules_named(line: str) -> Iterator[tuple[int, int, list[Rule]]]:
         return
     start = found.start("codes")
     for code in _CODE.finditer(found["codes"]):
-        named = [rule for rule in catalogue().values() if specificity(code[0], rule) == 3]
-        yield start + code.start(), start + code.end(), named
+        yield start + code.start(), start + code.end(), list(named(code[0], 3))
 
 
 def _directives(source: Source) -> Iterable[_Directive]:
@@ -212,11 +211,11 @@ def _named(code: str, directive: _Directive, enabled: frozenset[str]) -> list[Ru
 
     Only codes of rules that the linter checks are judged: the run or another tool may need the others.
     """
-    named = [rule for rule in catalogue().values() if specificity(code, rule) >= 2]
-    ours = _OURS.match(code) is not None or any(code.lower() == rule.name for rule in named)
-    judged = not named or any(rule.id in enabled and "static" in rule.observers for rule in named)
-    itself = any(rule.id == "TA002" for rule in named)
-    return named if ours and judged and not itself and code not in directive.used else None
+    rules = named(code, 2)
+    ours = _OURS.match(code) is not None or any(code.lower() == rule.name for rule in rules)
+    judged = not rules or any(rule.id in enabled and "static" in rule.observers for rule in rules)
+    itself = any(rule.id == "TA002" for rule in rules)
+    return list(rules) if ours and judged and not itself and code not in directive.used else None
 
 
 def _without(directive: _Directive, unused: set[str], source: Source) -> Fix:

@@ -8,27 +8,34 @@ import warnings
 from array import array
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from ta_lint.core.errors import Unreadable
+from ta_lint.core.lines import ends_cell
 from ta_lint.core.reading import read
 from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
-from ta_lint.dryrun.stubs.guess import given, guess, may_act, may_set_mode
-from ta_lint.dryrun.stubs.torch import gradients, switches
-from ta_lint.dryrun.values import Class, Known, Module, Object, OnDemand, Unknown, Value
+from ta_lint.dryrun.stubs.guess import given, guess, may_act, may_set_mode, others
+from ta_lint.dryrun.stubs.torch import discards, gradients, growth, modules, switches
+from ta_lint.dryrun.stubs.torch.state_dicts import states_in
+from ta_lint.dryrun.stubs.torch.tensors import may_be_loss, some_loss
+from ta_lint.dryrun.values import Class, External, Known, Module, Object, OnDemand, Unknown, Value
+from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import Layout
 
+MAIN = Known("__main__")
 MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
 _SAID = re.compile(r'"""(?s:.*?)"""|#.*')
 _DEFINES = re.compile(rb"\b(?:def|lambda|class)\b")
 LARGE = 200
 """Files of a package whose files import each other on demand."""
+AT_IMPORT = 300
+"""Statements and calls that one statement at the top of an imported file may take, and as many as it has lines."""
 MOST_LINES = 40_000
 """Lines of functions whose trees are kept from script to script."""
 LARGEST = 1 << 20
@@ -48,6 +55,8 @@ class Program:
         self._frames: dict[str, Frame] = {}
         self._trees: dict[str, ast.Module | None] = {}
         """Of the script that runs now, and of what cannot be read."""
+        self._exports: dict[str, Exports | None] = {}
+        """What packages bind that have files of the names that are asked for."""
         self._texts: dict[str, bytes] = {}
         self._starts: dict[str, array[int]] = {}
         """Where the lines of a text begin."""
@@ -62,9 +71,7 @@ class Program:
         if path not in self._trees:
             try:
                 text = self._reads(path)
-                self._trees[path] = (
-                    (_shared if self._shares else _parsed)(text) if len(text) <= LARGEST else None
-                )
+                self._trees[path] = (_shared if self._shares else _parsed)(text)
                 self._texts[path] = text
                 lines = text.splitlines(keepends=True)
                 self._starts[path] = array("I", accumulate(map(len, lines), initial=0))
@@ -137,6 +144,17 @@ class Program:
             )
         return found
 
+    def shows(self, frame: Frame, node: ast.Expr) -> bool:
+        """Whether a notebook shows the value of a statement, the last of its cell."""
+        if not frame.file.endswith(".ipynb") or node.col_offset or frame.file not in self._texts:
+            return False
+        last, starts, text = node.end_lineno or node.lineno, self._starts[frame.file], self._texts[frame.file]
+        behind = text[starts[last - 1] + (node.end_col_offset or 0) : starts[last]].decode("utf-8", "replace")
+        lines = (
+            text[one:other].decode("utf-8", "replace") for one, other in pairwise(islice(starts, last, None))
+        )
+        return ends_cell(behind, lines)
+
     def module(self, machine: Machine, path: str, name: str) -> Module:
         """A module of the project, whose top level has run."""
         found = self._modules.get(path)
@@ -151,7 +169,7 @@ class Program:
                 self._keep(path, tree)
                 with machine.aside():
                     machine.frames.append(frame)
-                    run(machine, tree.body, frame)
+                    _run(machine, tree.body, frame)
         return found
 
     def frame(self, path: str) -> Frame:
@@ -189,17 +207,30 @@ class Program:
         return wanted  # type: ignore[no-any-return]
 
     def _member(self, machine: Machine, path: str, module: str, name: str) -> Value:
-        found = self._of(machine, path, module)
-        if name in found.fields:
-            value = self.demanded(machine, found.fields, name)
-            machine.memo.read(found.fields, name, value)
-            return value
         inside = self._layout.inside(path, name) if not path.endswith(".py") else None
+        if inside is None or self._may_bind(path, name):
+            found = self._of(machine, path, module)
+            if name in found.fields:
+                value = self.demanded(machine, found.fields, name)
+                machine.memo.read(found.fields, name, value)
+                return value
         return (
             Unknown(f"{module}.{name} is not in the project")
             if inside is None
             else self._of(machine, inside, f"{module}.{name}")
         )
+
+    def _may_bind(self, package: str, name: str) -> bool:
+        """Whether the `__init__.py` of a package may bind a name that a file of it has too. If not, it need not run."""
+        if package not in self._exports:
+            file = self._layout.file(package)
+            try:
+                text = b"" if file is None else self._reads(file)
+            except Unreadable:
+                text = b""
+            self._exports[package] = exports(text.decode("utf-8", "replace"))
+        bound = self._exports[package]
+        return bound is None or bool(bound.stars) or name in bound.names
 
     def exported(self, machine: Machine, importer: str, module: str) -> Iterator[tuple[str, Value]]:
         """What `from module import *` binds."""
@@ -214,10 +245,9 @@ class Program:
         """A name that no frame binds: Python's own, or one that is missing, as in a part of a notebook, and guessed as an argument is."""
         if name in _BUILTINS:
             return library.find(f"builtins.{name}")
-        guessed = guess(machine, name, "")
-        if guessed is not None:
-            module.names[name] = guessed
-        return guessed or Unknown(f"the name {name}")
+        guessed = None if _is_of_others(module) else guess(machine, name, "")
+        module.names[name] = found = guessed or Unknown(f"the name {name}")
+        return found
 
     @staticmethod
     def guess(
@@ -225,6 +255,11 @@ class Program:
     ) -> Value | None:
         """What an argument is with this name and annotation, and these methods, if that says so."""
         return guess(machine, name, annotation, asked)
+
+    @staticmethod
+    def is_part(part: Value, whole: Value) -> None:
+        """Something was in an object all the time: a part of a module is in its mode."""
+        modules.is_part(part, whole)
 
     @staticmethod
     def acts(machine: Machine, names: list[str], node: ast.AST) -> None:
@@ -240,16 +275,48 @@ class Program:
             machine.emit("unknown", node, None, before=before)
 
     @staticmethod
-    def given(machine: Machine, name: str, asked: frozenset[str], *, imported: bool) -> Value | None:
-        """What code out of sight gives, if its name or the methods that are asked of it say so; `imported` is a class or function that a
-        file imports.
+    def given(
+        machine: Machine, name: str, asked: frozenset[str], got: tuple[Value, ...], *, imported: bool
+    ) -> Value | None:
+        """What code out of sight gives for what it got, if its name or the methods that are asked of it say so; `imported` is a class or
+        function that a file imports.
         """
-        return given(machine, name, asked, imported=imported)
+        return given(machine, name, asked, got, imported=imported)
 
     @staticmethod
-    def entered(machine: Machine) -> None:
-        """A function begins that nobody calls: who calls it may have done anything to gradients before."""
+    def entered(machine: Machine, receiver: Value | None) -> None:
+        """A function begins that nobody calls: who calls it may have done anything to gradients before, and, unless it is a method, may do it
+        before the script ends in the modes that it ends in.
+        """
         gradients.lost(machine, *machine.optimizers)
+        if receiver is None:
+            switches.lost(machine)
+
+    @staticmethod
+    def may_be_loss(value: Value, module: Frame) -> bool:
+        """Whether a value may be a loss of which nobody knows what it leads to."""
+        return may_be_loss(value) and not _is_of_others(module)
+
+    @staticmethod
+    def loss(machine: Machine, value: Value, node: ast.AST) -> Value:
+        """Such a value that the program goes back from: a tensor that has a graph."""
+        return some_loss(machine, value, machine.place(node))
+
+    @staticmethod
+    def passed(machine: Machine, now: Pass) -> None:
+        """A pass of a loop has come to its end."""
+        if now.number:
+            growth.seen(machine, now)
+
+    @staticmethod
+    def keeps_states(instance: Object) -> bool:
+        """Whether an attribute of an object may be the state of a model that a call of its methods got."""
+        return any(next(states_in(one), None) for one in instance.fields.values() if isinstance(one, Value))
+
+    @staticmethod
+    def dropped(machine: Machine, code: ast.expr, value: Value) -> None:
+        """Nothing takes the value of this code."""
+        discards.drop_of_unknown(machine, code, value)
 
     @staticmethod
     def reassigned(machine: Machine, optimizer: Value) -> None:
@@ -276,8 +343,33 @@ class Program:
         return path
 
 
+def _run(machine: Machine, body: list[ast.stmt], frame: Frame) -> None:
+    """Run the top of a file. What an import computes for long, such as tables for a library's own use, is not known."""
+    if frame.names["__name__"] == MAIN:
+        run(machine, body, frame)
+        return
+    for statement in body:
+        lines = (statement.end_lineno or statement.lineno) - statement.lineno
+        with machine.aside(AT_IMPORT + lines):
+            run(machine, [statement], frame)
+
+
+def _is_of_others(module: Frame) -> bool:
+    """Whether a file imports another library that trains networks, whose losses go backward too."""
+    for one in islice(module.names.values(), module.looked_at, None):
+        if isinstance(one, External) and one.name.partition(".")[0] in others():
+            module.is_of_others = True
+    module.looked_at = len(module.names)
+    return module.is_of_others
+
+
 def _from_disk(path: str) -> bytes:
-    return read(path, LARGEST + 1)
+    return code_of(read(path, LARGEST + 1))
+
+
+def code_of(text: bytes) -> bytes:
+    """The text of a file that others import: none of one that is too large to be code."""
+    return text if len(text) <= LARGEST else b""
 
 
 def _parsed(text: bytes) -> ast.Module:

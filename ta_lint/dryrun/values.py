@@ -6,9 +6,9 @@ Values never change, but for what an `Object` holds, and that is written through
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.inheritance import linear
 
 MOST_OPTIONS = 4
 """Of more objects than these, a value is no longer known."""
@@ -20,24 +20,29 @@ class Value:
     __slots__ = ()
 
 
-Consumer = Callable[[Value], Flow]
-"""What becomes of an element that is gone over: a pass of a loop."""
-
-
 class Unknown(Value):
     """A value of which nothing is known but perhaps its type. Two unknown values are equal only if they are one."""
 
-    __slots__ = ("cuts", "of", "type", "why")
+    __slots__ = ("amount", "cuts", "got", "of", "parts", "source", "type", "why")
 
     def __init__(
-        self, why: str = "", type: str | None = None, of: "Value | None" = None, cuts: tuple[Any, ...] = ()
-    ) -> None:
+        self, why: str = "", type: str | None = None, of: "Value | None" = None, cuts: tuple[Any, ...] = (),
+        got: tuple[Value, ...] = (), amount: Any = None, source: Any = None,
+    ) -> None:  # fmt: skip
         self.why = why
         self.type = type
         self.of = of
         """The object whose method it may be."""
         self.cuts = cuts
         """Of numbers: where the graphs of the tensors ended that they were computed from."""
+        self.got = got
+        """What the code out of sight got that gave it; of a sum or product, what it was computed from."""
+        self.amount = amount
+        """Of numbers: what they are made of, batch by batch: a `machine.amounts.Amount`, if that is known."""
+        self.source = source
+        """Where it comes from: see `sources`."""
+        self.parts: dict[Any, Unknown] = {}
+        """Its attributes and items that were asked for: each is the same until it is written."""
 
     def __repr__(self) -> str:
         return f"Unknown({self.why!r})"
@@ -59,9 +64,7 @@ MOST_CUTS = 8
 def latest(cuts: Iterable[Any]) -> tuple[Any, ...]:
     """Each of these cuts once; of too many, those with the most others before them."""
     every = tuple(dict.fromkeys(cuts))
-    if len(every) <= MOST_CUTS:
-        return every
-    kept = set(sorted(every, key=lambda one: -one.after)[:MOST_CUTS])
+    kept = set(sorted(every, key=lambda one: -one.after)[:MOST_CUTS]) if len(every) > MOST_CUTS else every
     return tuple(one for one in every if one in kept)
 
 
@@ -101,6 +104,17 @@ class Known(Value):
 
     def __repr__(self) -> str:
         return f"Known({self.value!r})"
+
+
+class Setting(Known):
+    """The default of an argument that nobody passes: who calls the function may pass another."""
+
+    __slots__ = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it turns something off, or does it once, as False, 0, 1 and an empty text do: who needs more passes it."""
+        return self.value in (0, 1, "")
 
 
 NONE: Final = Known(None)
@@ -181,6 +195,10 @@ class Object(Value):
         """What makes it the same as another in all but its identity; None if that matters."""
         return None
 
+    def copied(self) -> "Value":
+        """Another one with what it holds, if that matters."""
+        return self
+
     def __repr__(self) -> str:
         return f"<{self.cls.name}>"
 
@@ -194,7 +212,7 @@ class Module(Object):
 class Class(Object):
     """A class, of the program or of a library. `fields` are its attributes."""
 
-    __slots__ = ("bases", "mro", "name", "node", "out_of_sight")
+    __slots__ = ("bases", "is_whole", "mro", "name", "node", "out_of_sight")
 
     def __init__(
         self, name: str, bases: "tuple[Class, ...]" = (), fields: dict[Any, Value] | None = None,
@@ -204,9 +222,11 @@ class Class(Object):
         self.name = name
         self.bases = bases
         self.node = node
-        self.mro: tuple[Class, ...] = (self, *_linear(bases))
+        self.mro: tuple[Class, ...] = (self, *linear(bases, [base.mro for base in bases]))
         self.out_of_sight: bool = name.startswith("?") or any(base.out_of_sight for base in bases)
         """Whether it derives from a class that nobody has described."""
+        self.is_whole = node is not None
+        """Whether its instances have no other attributes than those that are known."""
 
     def find(self, name: str, after: "Class | None" = None) -> Value | None:
         """The attribute that an instance has of its class; with `after`, what `super()` of that class finds."""
@@ -221,18 +241,6 @@ class Class(Object):
 
     def __repr__(self) -> str:
         return f"<class {self.name}>"
-
-
-def _linear(bases: tuple[Class, ...]) -> list[Class]:
-    """Python's order of the base classes (C3); where they have none, as they stand."""
-    rows = [list(base.mro) for base in bases] + [list(bases)]
-    order: list[Class] = []
-    while rows := [row for row in rows if row]:
-        heads = (row[0] for row in rows)
-        head = next((one for one in heads if not any(one in row[1:] for row in rows)), rows[0][0])
-        order.append(head)
-        rows = [[one for one in row if one is not head] for row in rows]
-    return order
 
 
 class Function(Object):
@@ -297,16 +305,27 @@ class Hidden:
         return f"<{self.what}>"
 
 
+BY_NAME = Hidden("that its name alone says what it is")
+
+
 class Mergeable:
     """What a store holds that is no value, and knows what is known of it where it is one of two."""
 
     __slots__ = ()
-    carries: ClassVar[bool] = False
-    """Whether what a pass leaves of it changes what the next one does, so that a settled pass runs once more that leaves another."""
 
     def either(self, other: Any) -> Any:
         """What both have in common."""
         raise NotImplementedError
+
+    def is_settled(self, before: Any) -> bool:
+        """Whether a pass that began with `before` and leaves this is like the next one, which begins with this; else that runs as well.
+        None is before it where the pass has made the object.
+        """
+        return True
+
+    def renewed(self, machine: Any, since: int, made: dict[Any, Any]) -> Any:
+        """The same for another call of a function that has begun at a moment, with new parts for those that it has `made` since then."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,36 +403,6 @@ class Table(Object):
         return self.fields.get(REST)
 
 
-class Stream(Object):
-    """Something that gives elements one after another: a generator, `range(n)`, `enumerate(loader)`, the batches of a loader.
-
-    `each` runs it: it is called with what to do with an element, and returns how that ended. `of` is what it goes over, such as the loader.
-    `settles` says whether its second element stands for all later ones; of a generator, its own loops say so.
-    """
-
-    __slots__ = ("each", "few", "of", "settles")
-
-    def __init__(
-        self,
-        cls: Class,
-        each: Callable[[Consumer], Flow],
-        of: "Object | None" = None,
-        made: "Place | None" = None,
-        *,
-        settles: bool = True,
-    ) -> None:
-        super().__init__(cls, made)
-        self.each = each
-        self.of = of
-        self.settles = settles
-        self.few: tuple[Value, ...] | None = None
-        """All elements, if they are known and few enough for a loop that has no loop inside."""
-
-    def merged(self, other: Value) -> Value | None:
-        """One stream for two over the same object: how far each has come is not known."""
-        return self if isinstance(other, Stream) and self.of is not None and other.of is self.of else None
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where code stands: the file, and the node of Python's tree."""
@@ -446,6 +435,8 @@ def join(one: Value, other: Value) -> Value:
     if merged is not None:
         return merged
     several = tuple(dict.fromkeys((*options(one), *options(other))))
+    if len(several) > MOST_OPTIONS:
+        several = _fewer(several)
     return Choice(several) if len(several) <= MOST_OPTIONS else Unknown("it may be too many things")
 
 
@@ -454,11 +445,23 @@ def _unknown(one: Unknown, other: Value) -> Value:
     if other == NONE:
         return one
     kind = type(other.value).__name__ if isinstance(other, Known) else getattr(other, "type", None)
-    cuts = cuts_of(one, other)
-    if one.type in (None, kind) and cuts == one.cuts:
+    cuts, amount, source = (
+        cuts_of(one, other),
+        _amount_of(one, other),
+        one.source or getattr(other, "source", None),
+    )
+    is_same_type = one.type in (None, kind)
+    if is_same_type and cuts == one.cuts and amount == one.amount and source is one.source:
         return one
-    type_ = one.type if one.type in (None, kind) else None if kind is None else DATA
-    return Unknown(one.why, type_, one.of if one.type in (None, kind) else None, cuts)
+    type_ = one.type if is_same_type else None if kind is None else DATA
+    return Unknown(one.why, type_, one.of if is_same_type else None, cuts, amount=amount, source=source)
+
+
+def _amount_of(one: Unknown, other: Value) -> Any:
+    """What a number is made of that is this one, or another."""
+    if one.amount is None or (isinstance(other, Known) and not one.amount.is_total):
+        return one.amount
+    return one.amount.either(getattr(other, "amount", None))
 
 
 def joined(values: "tuple[Value, ...] | list[Value]") -> Value:
@@ -480,10 +483,18 @@ def _merged(one: Value, other: Value) -> Value | None:
     merge: Callable[[Any], Value | None] | None = getattr(one, "merged", None)
     if merge is not None:
         return merge(other)
-    if not (isinstance(one, Sequence) and isinstance(other, Sequence)):
+    if not (isinstance(one, Sequence) and isinstance(other, Sequence)) or len(one.items) != len(other.items):
         return None
-    if one.cls.name != "tuple" or other.cls.name != "tuple" or len(one.items) != len(other.items):
-        return None
-    if one.rest is not None or other.rest is not None:
+    if any(each.cls.name != "tuple" or each.rest is not None for each in (one, other)):
         return None
     return Sequence(one.cls, tuple(map(join, one.items, other.items)), None, one.made)
+
+
+def _fewer(several: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The same, with one value for those that need not be told apart."""
+    found: list[Value] = []
+    for value in several:
+        both = ((at, known) for at, one in enumerate(found) if (known := _merged(one, value)) is not None)
+        at, known = next(both, (len(found), value))
+        found[at : at + 1] = [known]
+    return tuple(found)

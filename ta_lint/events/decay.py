@@ -53,8 +53,8 @@ class DecayGroup:
 
     decay: float | None
     """The weight decay; None where it is not known."""
-    is_decoupled: bool
-    """Whether it shrinks the weights directly, and not through the gradient."""
+    is_decoupled: bool | None
+    """Whether it shrinks the weights directly, and not through the gradient; None where that is not known."""
     parameters: tuple[HeldParameter, ...]
     is_known: bool = True
     """Whether these are all."""
@@ -74,6 +74,11 @@ class HasGroups(Protocol):
         ...
 
     @property
+    def torch_class(self) -> str:
+        """Its class, such as `Adam`, if it is one of torch; else empty."""
+        ...
+
+    @property
     def decays(self) -> tuple[DecayGroup, ...]:
         """Its groups; without their parameters if none of them has a weight decay."""
         ...
@@ -84,4 +89,5 @@ class BuiltOptimizer:
     """An optimizer that a dry run has built."""
 
     place: Place
+    torch_class: str
     decays: tuple[DecayGroup, ...]

@@ -9,7 +9,7 @@ class Event:
     """An action, in the order in which the program does them.
 
     `action` is one of `ta_lint.core.protocol.Action`, or of the dry run's own. `subject` is the object that does it, such as the
-    optimizer. `certain` is False if it depends on something that is not known. `passes` are the loops around it, the outermost first, each
+    optimizer. `doubt` counts the conditions around it that nobody knows. `passes` are the loops around it, the outermost first, each
     with the number of the pass; `functions` are those that were called to come here. `entry` is the function that nobody calls and that
     was run on guessed arguments, None for what the script itself does.
     """
@@ -17,7 +17,7 @@ class Event:
     action: str
     place: Any
     subject: Any
-    certain: bool
+    doubt: int
     passes: tuple[tuple[Any, int], ...]
     detail: dict[str, Any]
     functions: tuple[Any, ...]
@@ -30,7 +30,19 @@ class Event:
     """Whether it does so in a loop of its own, as a trainer does."""
     some_pass: bool = False
     """Whether it happens in one pass of its loop, of which nobody knows how many come before it."""
+    path: Any = None
+    """The conditions that hold here: one object for all that happens under the same ones."""
     waits: Any = None
     """What makes it happen every few passes of its loop alone, as a step does that several batches share: equal for what happens in the same
     passes.
     """
+    in_each_pass: bool = False
+    """Whether it certainly happens in each pass of the innermost loop around it."""
+
+    leaves: int = 0
+    """How many of the loops around it end in the pass that it happens in, as a `break` or `return` follows."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether it depends on nothing that is not known."""
+        return self.doubt == 0

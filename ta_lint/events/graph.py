@@ -44,6 +44,8 @@ class Backward:
     unrecorded: int = 0
     recorded: int = 0
     """Losses with a graph."""
+    in_half: int = 0
+    """Losses of which a part was computed in float16, as autocast chose, in a program that scales none. A run measures the gradients instead."""
     through: int = 0
     """Those of thorough steps from which a gradient other than zero can come to a parameter."""
     stepped: int = 0
@@ -104,3 +106,30 @@ class Average:
     others: int = 0
     graphs: int = 0
     nodes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """A backward pass in a loop with a step that keeps the graph by `retain_graph=True`. Only the source says so."""
+
+    place: Place
+    code: str
+    loop: Place
+    is_used_again: bool
+    """Whether anything else goes through that graph, in this pass or in another, or perhaps does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A call of a module that gets a state of an earlier pass with its graph, which a backward pass then goes through once more."""
+
+    place: Place
+    backward: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A tensor that becomes an array while it certainly requires a gradient, which raises."""
+
+    place: Place
+    code: str

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 
 from ta_lint.core.protocol import Action
@@ -42,6 +43,10 @@ class ObservedAction(NamedTuple):
     """Of a backward pass: whether its loader has handed out exactly one batch since the previous backward pass."""
     divisor: float | None = None
     """Of a backward pass: what its loss, a mean, was divided by, 1 if by nothing; None if the loss is no mean."""
+    is_chosen: bool | None = None
+    """Of a step on gradients that a scaler has unscaled: whether a condition after that decides whether it happens. A run sees only that it
+    did: None.
+    """
 
 
 StepPattern = tuple[tuple[ObservedAction, int], ...]
@@ -66,8 +71,9 @@ class LoopHistory:
     """How often used gradients were measured just before a backward pass added to them, and were not zero."""
     emptied: int = 0
     """How often they were zero."""
-    limits: dict[Place, tuple[float, float]] = field(default_factory=dict)
-    """Where scaled gradients were clipped: the limit, and the factor of the scaler at that moment."""
+    limits: dict[Place, tuple[float | None, float]] = field(default_factory=dict)
+    """Where scaled gradients were clipped: the limit, None if a dry run does not know it, and the factor of the scaler at that moment. A limit
+    that a dry run knows to be a multiple of the factor is left out."""
     without_update: Place | None = None
     """Where a gradient scaler stepped the same optimizer twice without an update in between."""
     chunked: int = 0
@@ -76,6 +82,10 @@ class LoopHistory:
     """Whether a gradient scaler scaled a loss, False if those that were asked to are disabled; None without a scaler."""
     epoch_is_over: bool = False
     """Whether the loader of the last backward pass has handed out all batches of its epoch."""
+    _endings: dict[Place, list[StepPattern]] = field(default_factory=dict, compare=False, repr=False)
+    """The patterns that end with a step, by its place,"""
+    _sorted: int = field(default=0, compare=False, repr=False)
+    """of the first so many."""
 
     def places(self, *actions: Action) -> list[Place]:
         """The lines that took these actions, in the order in which they were first seen."""
@@ -87,9 +97,12 @@ class LoopHistory:
 
     def ending(self, place: Place) -> Iterator[tuple[StepPattern, ObservedAction, int]]:
         """The patterns that end with a step at a place, each with that step and how often it occurred."""
-        for pattern, times in self.patterns.items():
-            if pattern[-1][0].action is Action.STEP and pattern[-1][0].place == place:
-                yield pattern, pattern[-1][0], times
+        for pattern in islice(self.patterns, self._sorted, None):
+            if pattern[-1][0].action is Action.STEP:
+                self._endings.setdefault(pattern[-1][0].place, []).append(pattern)
+        self._sorted = len(self.patterns)
+        for pattern in self._endings.get(place, ()):
+            yield pattern, pattern[-1][0], self.patterns[pattern]
 
     def steps(self, place: Place) -> Counter[Condition]:
         """The gradients that the steps at a place found, without the first step of the run: what came before it is unknown."""
@@ -97,6 +110,15 @@ class LoopHistory:
         for pattern, step, times in self.ending(place):
             found[step.gradients] += times - (pattern == self.first)
         return +found
+
+
+class Unit(StrEnum):
+    """What a scheduler steps for, and what the steps that it is made for are."""
+
+    BATCH = "batches"
+    STEP = "optimizer steps"
+    """Of several batches each, if it steps for them."""
+    EPOCH = "epochs"
 
 
 @dataclass(slots=True)
@@ -113,9 +135,18 @@ class SchedulerCalls:
     """How many of its steps it is made for; None where it does not say, or decays without end."""
     counts_batches: bool
     """Whether it is of a class that steps once per batch."""
+    steps_per: Unit | None = None
+    """What it steps for, once each; None where nobody knows, or it fits nothing."""
+    length_in: Unit | None = None
+    """What its length counts. A run knows it if it is as long as all of these together."""
+    is_of_other: bool = False
+    """Whether its length counts the batches of a loader that nothing trains on. Only the source says so."""
+    shared: Place | None = None
+    """Where processes get their shares of the batches that its length counts before that, times the number of processes. Only the source
+    says so."""
     times: int = 0
-    before_first: int = 0
-    """How many of the calls came before its optimizer's first step."""
+    before_first: int | None = 0
+    """How many of the calls came before its optimizer's first step; None if nobody knows."""
     first: Place | None = None
     """Where its optimizer made that step, None if unknown."""
     begins: bool = True
@@ -127,6 +158,8 @@ class SchedulerCalls:
     """The learning rate after the first call."""
     rate: float | None = None
     """The learning rate after the last call."""
+    left: float | None = None
+    """Of one that decays without end: the share of the first learning rate that is left then. A dry run takes the least batches that a training has."""
     optimizer_steps: int = 0
     """The steps of its optimizer up to the last call."""
     passes: int = 0

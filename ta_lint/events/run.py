@@ -1,13 +1,34 @@
 """What happened in a run, as checks read it: of a program that trained, or of a dry run of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ta_lint.events.accumulations import Accumulation
+from ta_lint.events.batch_mean import BatchMean
+from ta_lint.events.copies import Copy
+from ta_lint.events.cuts import Cut
 from ta_lint.events.decay import HasGroups
+from ta_lint.events.discards import Discard
+from ta_lint.events.flag import Flag, RateSet
 from ta_lint.events.frozen import FrozenPart
-from ta_lint.events.graph import Average, Backward, GradientReach
+from ta_lint.events.graph import Average, Backward, Carried, Converted, GradientReach, Retained
+from ta_lint.events.growth import Growth
+from ta_lint.events.half_updates import HalfUpdate
+from ta_lint.events.inference import Inference
+from ta_lint.events.kept import Kept
+from ta_lint.events.leftovers import Leftover
+from ta_lint.events.loaders import Loader
 from ta_lint.events.loop import Loop
 from ta_lint.events.membership import Membership
+from ta_lint.events.metric import Gathered, TorchMetric
 from ta_lint.events.mode import Switch
+from ta_lint.events.products import Product
+from ta_lint.events.rebound import Rebound
+from ta_lint.events.residuals import Residual
+from ta_lint.events.resumption import Misread, Resumption
+from ta_lint.events.seeds import Seeding
+from ta_lint.events.summands import Sum
+from ta_lint.events.syncs import Sync
 
 
 @dataclass(slots=True)
@@ -17,13 +38,48 @@ class Run:
     loop: Loop = field(default_factory=Loop)
     switches: list[Switch] = field(default_factory=list)
     """The lines that put models into evaluation mode."""
+    inferences: list[Inference] = field(default_factory=list)
+    infers: bool = False
+    """Whether no optimizer was built so far; in a dry run, and whether nothing computes gradients."""
     backwards: list[Backward] = field(default_factory=list)
     reaches: list[GradientReach] = field(default_factory=list)
+    retained: list[Retained] = field(default_factory=list)
+    carried: list[Carried] = field(default_factory=list)
+    converted: list[Converted] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
+    growths: list[Growth] = field(default_factory=list)
+    """What keeps more and more graphs alive, as a dry run sees it."""
+    batch_means: list[BatchMean] = field(default_factory=list)
+    gathered: list[Gathered] = field(default_factory=list)
+    metrics: list[TorchMetric] = field(default_factory=list)
+    sums: list[Sum] = field(default_factory=list)
     memberships: list[Membership] = field(default_factory=list)
     frozen_parts: list[FrozenPart] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
+    rebounds: list[Rebound] = field(default_factory=list)
+    rates: list[RateSet] = field(default_factory=list)
+    """A run does not look for these."""
     optimizers: list[HasGroups] = field(default_factory=list)
     """Those that a dry run builds; a run has each looked at by itself, as soon as it steps."""
+    loaders: Sequence[Loader] = ()
+    """In order of first use."""
+    cuts: list[Cut] = field(default_factory=list)
+    leftovers: list[Leftover] = field(default_factory=list)
+    accumulations: list[Accumulation] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    discards: list[Discard] = field(default_factory=list)
+    residuals: list[Residual] = field(default_factory=list)
+    products: list[Product] = field(default_factory=list)
+    """Those of a dry run; a run has those of each step."""
+    half_updates: list[HalfUpdate] = field(default_factory=list)
+    """The same."""
+    seedings: list[Seeding] = field(default_factory=list)
+    syncs: list[Sync] = field(default_factory=list)
+    """The lines that read values of tensors; of a dry run those that certainly do in each step."""
+    resumptions: list[Resumption] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    misread: list[Misread] = field(default_factory=list)
+    """Of a dry run: a run that loads what is not there ends there."""
     over: bool = True
     """Whether it has ended: what it has not done by now it never does."""
     broke_off: bool = False

@@ -41,6 +41,8 @@ class Suspicion:
     is_note: bool = False
     hides: Sight | None = None
     shows_elsewhere: bool = False
+    needs: tuple[Place, ...] = ()
+    """Other lines that must run for it, if something is to run this one."""
 
     @property
     def identity(self) -> tuple[Place, str, str]:

@@ -4,21 +4,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from weakref import proxy
 
 import libcst as cst
 
 from ta_lint.core.finding import Site
+from ta_lint.core.lines import ends_cell
 from ta_lint.core.source import Source
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop
-from ta_lint.facts.loops.evaluations import Evaluations
 from ta_lint.facts.loops.gradient_writes import GradientWrites
 from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
 from ta_lint.facts.loops.precision import HalfPrecision
-from ta_lint.facts.loops.residuals import SQUARED_LOSSES, Residuals
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
 from ta_lint.facts.torch.adapters import Adapters
@@ -48,7 +48,6 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.containers import Containers
 from ta_lint.facts.values.discounting import Discounting
 from ta_lint.facts.values.dropping import Dropping
-from ta_lint.facts.values.entropies import Entropies
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
@@ -57,7 +56,6 @@ from ta_lint.facts.values.modes import Modes
 from ta_lint.facts.values.outputs import Output, Outputs
 from ta_lint.facts.values.parameters import Parameters
 from ta_lint.facts.values.parts import Parts
-from ta_lint.facts.values.policies import Policies
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
@@ -81,7 +79,7 @@ class Suspicion:
     """A check's result: the node to report, and the problem.
 
     `related` are further nodes with an explanation each; `fix` is the correction, if it is certain. `is_note` says that this one is
-    of severity note, whatever the rule's is; it also is if nothing runs one of the nodes that it `needs`. `in_tests` says whether this
+    of severity note, whatever the rule's is. `in_tests` says whether this
     one matters in a test file, as the page says of all findings of a rule.
     """
 
@@ -90,7 +88,6 @@ class Suspicion:
     related: tuple[tuple[Node, str], ...] = ()
     fix: ProposedFix | None = None
     is_note: bool = False
-    needs: tuple[Node, ...] = ()
     in_tests: bool = True
 
 
@@ -161,16 +158,8 @@ class FileFacts:
         return Discounting(self.tree, self.names, self.flow)
 
     @cached_property
-    def policies(self) -> Policies:
-        return Policies(self.tree, self.names, self.flow)
-
-    @cached_property
     def states(self) -> States:
         return States(self.tree, self.names)
-
-    @cached_property
-    def entropies(self) -> Entropies:
-        return Entropies(self.names, self.kinds, self.flow)
 
     @cached_property
     def outputs(self) -> Outputs:
@@ -273,12 +262,6 @@ class FileFacts:
         return CallsInLoop(self.tree, self.names, self.classes, self.kinds, self.calls)
 
     @cached_property
-    def evaluations(self) -> Evaluations:
-        return Evaluations(
-            self.tree, self.names, self.classes, self.kinds, self.loops, self.calls_in_loop, self.modes
-        )
-
-    @cached_property
     def loops(self) -> Loops:
         return Loops(self.tree, self.names, self.classes, self.kinds, self.source.text)
 
@@ -313,7 +296,7 @@ class FileFacts:
 
     @cached_property
     def graphs(self) -> Graphs:
-        return Graphs(self.tree, self.names, self.kinds, self.flow, self.calls_in_loop, self.recording)
+        return Graphs(self.tree)
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -387,11 +370,6 @@ class FileFacts:
     def half_precision(self) -> HalfPrecision:
         return HalfPrecision(self.tree, self.names, self.classes, self.calls_in_loop)
 
-    @cached_property
-    def residuals(self) -> Residuals:
-        losses = [call for loss in SQUARED_LOSSES for call in self.loss_calls(*loss)]
-        return Residuals(self.tree, self.names, self.flow, losses)
-
     @property
     def training_loops(self) -> list[TrainingLoop]:
         return self.loops.training
@@ -411,10 +389,19 @@ class FileFacts:
 
     def call_at(self, site: Site) -> cst.Call | None:
         """The call that a finding is about."""
-        spans = self.places.span
+        found = self._starting.get((site.line, site.column), [])
+        ends = (site.end_line, site.end_column)
         return next(
-            (call for call in self.tree.all(cst.Call) if spans(call)[:2] == (site.line, site.column)), None
+            (call for call in found if self.places.span(call)[2:4] == ends), found[0] if found else None
         )
+
+    @cached_property
+    def _starting(self) -> dict[tuple[int, int], list[cst.Call]]:
+        """The calls by the line and column where they start."""
+        found: dict[tuple[int, int], list[cst.Call]] = {}
+        for call in self.tree.all(cst.Call):
+            found.setdefault(self.places.span(call)[:2], []).append(call)
+        return found
 
     def calls_to(self, *qualified: str) -> list[cst.Call]:
         """The calls of functions or classes with these full names, in source order."""
@@ -544,18 +531,13 @@ class FileFacts:
 
     def is_shown(self, statement: cst.Expr) -> bool:
         """Whether a notebook displays the value of a statement: the last in its cell, without a semicolon."""
-        notebook = self.source.notebook
         line = self.tree.parent[statement]
-        if (
-            notebook is None
-            or not isinstance(line, cst.SimpleStatementLine)
-            or line not in self.tree.root.body
-        ):
+        if self.source.notebook is None or line not in self.tree.root.body:
             return False
-        if line.body[-1] is not statement or self.places.behind(statement).lstrip().startswith(";"):
+        if not isinstance(line, cst.SimpleStatementLine) or line.body[-1] is not statement:
             return False
-        following = self.tree.root.body[self.tree.root.body.index(line) + 1 :][:1]
-        return not following or notebook.separator.strip() in self.places.comments(following[0])
+        following = islice(self.source.lines, self.places.span(statement).end_line, None)
+        return ends_cell(self.places.behind(statement), following)
 
     @cached_property
     def is_test(self) -> bool:

@@ -6,7 +6,18 @@ from ta_lint.core.finding import Site
 from ta_lint.core.protocol import Action
 from ta_lint.facts.file_facts import FileFacts
 from ta_lint.facts.loops.loops import TrainingLoop
-from ta_lint.syntax.edits import Edit, ProposedFix, Side, insert_line_before, move, remove_statement
+from ta_lint.facts.torch.preparing import Preparer
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import (
+    Edit,
+    ProposedFix,
+    Side,
+    insert_line_after,
+    insert_line_before,
+    move,
+    remove_statement,
+    replace,
+)
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import argument, dotted
 
@@ -112,3 +123,37 @@ def schedule_after(module: FileFacts, call: Site) -> ProposedFix | None:
         if edits and tree.before(schedule.call, step.place):
             return ProposedFix("step the scheduler after the optimizer", edits)
     return None
+
+
+def unscale_before(module: FileFacts, clip: Site) -> ProposedFix | None:
+    """Take the factor of a scaler out of gradients before they are clipped; Accelerate's own clipping does both."""
+    tree, order, call = module.tree, module.order, module.call_at(clip)
+    if call is None:
+        return None
+    for backward in order.events(Action.BACKWARD):
+        func = backward.call.func
+        of_accelerate = module.preparing.backwards_by(backward.call) is Preparer.ACCELERATE
+        if of_accelerate and isinstance(func, cst.Attribute) and not backward.via:
+            code = f"{module.verbatim(func.value)}.{called_name(call)}"
+            return ProposedFix(f"call `{code}`", (replace(call.func, code),))
+    for step in order.events(Action.STEP):
+        if step.scaler is not None and not step.via and dotted(step.subject) and tree.before(call, step.call):
+            code = f"{module.verbatim(step.scaler)}.unscale_({module.verbatim(step.subject)})"
+            return ProposedFix(f"insert `{code}`", (insert_line_before(tree, call, code),))
+    return None
+
+
+def step_by_scaler(module: FileFacts, step: Site) -> ProposedFix | None:
+    """Step through the scaler of the backward pass before, or update the scaler after its step."""
+    order, call = module.order, module.call_at(step)
+    found = next((one for one in order.events(Action.STEP) if one.call is call), None)
+    if found is None or dotted(found.subject) is None:
+        return None
+    if found.scaler is not None:
+        code = f"{module.verbatim(found.scaler)}.update()"
+        return ProposedFix(f"call `{code}`", (insert_line_after(module.tree, found.call, code),))
+    before = [one for one in order.events(Action.BACKWARD) if module.tree.before(one.call, found.call)]
+    if not before or before[-1].scaler is None or before[-1].via:
+        return None
+    code = f"{module.verbatim(before[-1].scaler)}.step({module.verbatim(found.subject)})"
+    return ProposedFix(f"call `{code}`", (replace(found.call, code),))

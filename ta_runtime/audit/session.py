@@ -415,6 +415,7 @@ class Session:
         run.data_parallel = self._data_parallel
         run.told.batches = [loader.digests for loader in run.loaders]
         run.told.orders = [[each.shuffled_by for each in loader.passes] for loader in run.loaders]
+        self.loaders.report(run)
         self.tell("report", run)
         return run
 

@@ -40,6 +40,7 @@ from typing import Any
 
 from ta_lint.checks import module_of as shared_module
 from ta_lint.checks import shared
+from ta_lint.core.catalogue import rule_of
 from ta_runtime.facts import Said
 
 FACTS = (
@@ -80,7 +81,7 @@ def stems() -> dict[str, str]:
         entry.name.removesuffix(".py") for entry in files(__name__).iterdir() if entry.name.endswith(".py")
     )
     own = {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
-    return {**own, **shared()}
+    return {**own, **{rule: stem for rule, stem in shared().items() if "runtime" in rule_of(rule).observers}}
 
 
 def module_of(rule: str) -> ModuleType:

@@ -4,6 +4,7 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
+from ta_lint.events.copies import Copy
 from ta_lint.events.frozen import FrozenPart
 from ta_lint.events.graph import Average, Backward, GradientReach
 from ta_lint.events.loop import (
@@ -15,17 +16,22 @@ from ta_lint.events.loop import (
     SchedulerCalls,
     StepPattern,
     Stepped,
+    Unit,
 )
 from ta_lint.events.membership import Membership
 from ta_lint.events.mode import Switch
+from ta_lint.events.products import Product
+from ta_lint.events.residuals import Residual
+from ta_lint.events.seeds import Seeding
 from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
+from ta_lint.events.syncs import Sync
+from ta_lint.events.underflow import Underflow
 from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.asked import AskedModel, Weight
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.balance import Balance
-from ta_runtime.facts.batch_mean import BatchMean
-from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
+from ta_runtime.facts.checkpoint import CheckpointHistory, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
@@ -36,8 +42,7 @@ from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language, Markers, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.metric import TorchMetric
-from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory
+from ta_runtime.facts.mode import Dropping, Evaluated, ModeHistory
 from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.overlap import Overlap
@@ -57,16 +62,13 @@ from ta_runtime.facts.peers import (
 )
 from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
-from ta_runtime.facts.product import Product
-from ta_runtime.facts.residual import Residual
 from ta_runtime.facts.reward import RewardSpread
 from ta_runtime.facts.run import Run
-from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
+from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.softmax import Softmax
 from ta_runtime.facts.step import (
     IDLE,
-    Copy,
     Filters,
     Forward,
     Gradients,
@@ -76,10 +78,8 @@ from ta_runtime.facts.step import (
     Step,
     Update,
 )
-from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
-from ta_runtime.facts.underflow import Underflow
 from ta_runtime.facts.value import Value
 from ta_runtime.facts.violation import Violation
 from ta_runtime.naming import Layer, Parameter
@@ -93,7 +93,6 @@ __all__ = [
     "Backward",
     "Balance",
     "Batch",
-    "BatchMean",
     "CheckpointHistory",
     "Collective",
     "Compilation",
@@ -116,9 +115,7 @@ __all__ = [
     "GradientReach",
     "Gradients",
     "Indices",
-    "Inference",
     "Initialisation",
-    "Kept",
     "Language",
     "Layer",
     "LayerCall",
@@ -186,8 +183,8 @@ __all__ = [
     "Timesteps",
     "TokenBatches",
     "Told",
-    "TorchMetric",
     "Underflow",
+    "Unit",
     "Unmoved",
     "Unobserved",
     "Update",

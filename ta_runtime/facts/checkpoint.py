@@ -55,28 +55,11 @@ class PartialLoad:
 
 
 @dataclass(slots=True)
-class Kept:
-    """A state of a model that was kept while the run trained on, and then loaded back or saved.
-
-    `place` is the line that called `state_dict()`, `used` that which loaded or saved it. `shared` of its `tensors` are
-    still the model's own.
-    """
-
-    place: "Place"
-    used: "Place"
-    taken_at: int
-    used_at: int
-    tensors: int
-    shared: int
-
-
-@dataclass(slots=True)
 class CheckpointHistory:
     """All that a run saved and loaded, the first of each place."""
 
     saved: list[SavedState] = field(default_factory=list)
     loaded: list[Loaded] = field(default_factory=list)
     partial: list[PartialLoad] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
     stepped_at: "Place | None" = None
     """The line that first called `step()` of an optimizer that has an `nn.Parameter`."""

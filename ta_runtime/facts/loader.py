@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ta_lint.events import loaders
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Stream
 
 if TYPE_CHECKING:
@@ -11,46 +12,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Loader:
-    """A `DataLoader` that was iterated: `batches` in all, over `epochs` iterators."""
+class Loader(loaders.Loader):
+    """A `DataLoader` that was iterated, and what was seen of its batches."""
 
-    loader: Any
+    loader: Any = None
     """A weak reference: call it for the `DataLoader`, or None when that is gone."""
-    place: "Place"
     batches: int = 0
-    epochs: int = 0
-    trained: int = 0
-    """How many of its batches were followed by an optimizer step before the next batch."""
-    waited: float = 0.0
-    """Seconds spent in `next()` for those."""
-    stepping: float = 0.0
-    """Seconds from asking for each of those to asking for the one after it, waiting included."""
     repeats: int = 0
     """Batches whose whole content had come before in the same epoch (confirmed by a hash of all their bytes), of several
     workers those that another worker had handed out. Batches with next to nothing in them, as of one value, never count.
     """
     once: bool = False
     """Whether its sampler draws every sample once in an epoch, several to a batch; of a stream, whether workers share it."""
-    workers: int | None = None
-    """Its `num_workers`."""
-    asked: int = 0
-    """How often, when a batch came after a step, it was seen whether the device had finished that step."""
-    idle: int = 0
-    """How often of these it had: nothing was left for it to do while the batch was waited for. A CPU always has."""
     digests: list[str] = field(default_factory=list)
     """Hashes of the first batches of the first epoch, in order, to compare between ranks."""
     dataset: type | None = None
     """The class of its data set, or of what a `Subset` is of."""
     iterable: bool = False
     """Whether that is a stream, without indices."""
-    sampler: str = ""
-    """The class of what draws its indices: `SequentialSampler` without shuffling."""
-    samples: int | None = None
-    """How many samples its sampler says that it draws in a pass, in batches of `batch_size`; None where not all is plain."""
-    batch_size: int | None = None
-    drop_last: bool = False
-    length: int | None = None
-    """How many batches a pass should have, `len(loader)`; None where it is not known, and for streams, which may be wrong."""
     passes: list[Pass] = field(default_factory=list)
     """The last of its passes, at most 16."""
     stepped_at: "Place | None" = None
@@ -59,10 +38,6 @@ class Loader:
     """Forward passes that train nothing after one of its batches, of those that were looked at."""
     after: "list[Loader]" = field(default_factory=list)
     """The loaders whose batches were trained on last when a pass over it began: others may have trained another model."""
-    restarted: int = 0
-    """The most passes in a row that were left after their first batch, which an optimizer step followed."""
-    restarted_at: "Place | None" = None
-    """The line that asked for the last of these."""
     last_step: int = 0
     """The optimizer steps of the run when it last handed out a batch."""
     seen: Samples = field(default_factory=Samples)

@@ -4,50 +4,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ta_runtime.facts.loader import Loader
     from ta_runtime.facts.scores import Scores
     from ta_runtime.probes.places import Place
 
 ATTENTION = "scaled_dot_product_attention"
-
-
-@dataclass(slots=True)
-class Inference:
-    """Forward passes of one model from one line that train nothing: without gradients, or in evaluation mode.
-
-    Passes are looked at on audited steps, and the first few after `eval()` and of each pass over a loader.
-    """
-
-    place: "Place"
-    passes: int = 0
-    unrecorded: int = 0
-    """Passes without gradients."""
-    noisy: int = 0
-    """Passes without gradients and in training mode, several in a row over different batches, after steps that trained
-    this model, or another one of its class, with nothing having set the mode since."""
-    dropouts: int = 0
-    """Of its last pass in training mode, the dropout layers that dropped."""
-    norms: int = 0
-    """Of its last pass in training mode, the batch norms that updated their statistics."""
-    loaded: int = 0
-    """As `noisy`, in a program without an optimizer: of a model with weights that were loaded, and that nothing put into a
-    mode."""
-    copied: bool = False
-    """Whether its model is never trained itself, and of the class of one that is: an average of it, or a target."""
-    unsettled: int = 0
-    """Passes in training mode of a model with layers that depend on the mode."""
-    plain: int = 0
-    """Passes in training mode of a model without such layers."""
-    idle: bool = False
-    """Whether one of these has a dropout of 0."""
-    measured: int = 0
-    """Losses that were taken without gradients after a pass."""
-    loaders: "list[Loader]" = field(default_factory=list)
-    """The loaders that handed out a batch last before such a pass."""
-    graphs: int = 0
-    """Passes in evaluation mode that recorded a graph."""
-    used: int = 0
-    """How many of these a backward pass went through."""
 
 
 @dataclass(slots=True)
@@ -83,6 +43,5 @@ class Evaluated:
 class ModeHistory:
     """What ran in which mode, in the order in which it was first seen."""
 
-    inferences: list[Inference] = field(default_factory=list)
     droppings: list[Dropping] = field(default_factory=list)
     evaluated: list[Evaluated] = field(default_factory=list)

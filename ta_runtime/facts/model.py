@@ -111,6 +111,11 @@ class Optimizer:
         return type(self.optimizer).__name__
 
     @property
+    def torch_class(self) -> str:
+        """Its class, such as `Adam`, if it is one of torch; else empty."""
+        return self.kind if type(self.optimizer).__module__.startswith("torch.optim.") else ""
+
+    @property
     def groups(self) -> list[dict[str, Any]]:
         return self.optimizer.param_groups
 

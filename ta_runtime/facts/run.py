@@ -9,7 +9,6 @@ from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.balance import Balance
-from ta_runtime.facts.batch_mean import BatchMean
 from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
@@ -19,7 +18,6 @@ from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.language import Language
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import ModeHistory
 from ta_runtime.facts.model import Machine
 from ta_runtime.facts.normalisation import Normalisation
@@ -30,7 +28,6 @@ from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.reward import RewardSpread
 from ta_runtime.facts.sampling import Seeds
-from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
 
@@ -58,10 +55,7 @@ class Run(events.Run):
     """What the other ranks told, where it was gathered."""
     data_parallel: bool = False
     """Whether a model was one that ranks share to see more data: then each should see its own."""
-    infers: bool = False
-    """Whether no optimizer was built so far."""
     modes: ModeHistory = field(default_factory=ModeHistory)
-    syncs: list[Sync] = field(default_factory=list)
     seeds: Seeds = field(default_factory=Seeds)
     reads: list[Read] = field(default_factory=list)
     contents: list[Content] = field(default_factory=list)
@@ -73,9 +67,7 @@ class Run(events.Run):
     checkpoints: CheckpointHistory = field(default_factory=CheckpointHistory)
     slow_averages: list[SlowAverage] = field(default_factory=list)
     balances: list[Balance] = field(default_factory=list)
-    batch_means: list[BatchMean] = field(default_factory=list)
     prepared: Prepared = field(default_factory=Prepared)
-    metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
     adapted_models: list[AdaptedModel] = field(default_factory=list)

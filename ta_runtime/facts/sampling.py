@@ -6,23 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ta_lint.events import loaders
+
 if TYPE_CHECKING:
     from ta_runtime.probes.places import Place
 
 
 @dataclass(slots=True)
-class Pass:
-    """One iterator over a loader."""
+class Pass(loaders.LoaderPass):
+    """One iterator over a loader, and what was seen of its batches."""
 
-    batches: int = 0
-    steps: int = 0
-    """How many of its batches an optimizer step followed."""
     paired: int = 0
     """How many were used in one step with a batch of another loader, as `zip` gives them."""
-    ended: bool = False
-    """Whether it came to its end: one that was left has not."""
-    begun: "Place | None" = None
-    """The line that asked for it."""
     place: "Place | None" = None
     """The line that took its second batch."""
     started_at: int = 0
@@ -31,8 +26,6 @@ class Pass:
     """And when it came to its end."""
     kept: bool | None = None
     """Of one that ended: whether all that was noted of its batches is still in memory; None where that cannot be told."""
-    shuffled_by: tuple[int, int] | None = None
-    """Seed and epoch of the `DistributedSampler` that shuffled it, at its first batch."""
     hashed: int = 0
     """How many batches the next two are of: equal numbers mean that the same batches came in the same order."""
     contents: int = 0
@@ -110,26 +103,9 @@ class Stream:
 
 
 @dataclass(slots=True)
-class Seeding:
-    """A line that seeds a global generator, more than once.
-
-    `starts` has, for the first step after it, the number of the optimizer that stepped, and hashes of the generator's
-    state, as the seed left it and as the step found it. Lines that seed while gradients are off are left out.
-    """
-
-    generator: str
-    place: "Place"
-    calls: int = 0
-    values: set[str] = field(default_factory=set)
-    """The seeds, of many the first."""
-    starts: list[tuple[int, int, int]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class Seeds:
     """How the run was seeded."""
 
-    seedings: list[Seeding] = field(default_factory=list)
     seed: int | None = None
     """What torch's generator had been seeded with when the first step was taken; None if nobody had seeded it."""
     started: "Place | None" = None

@@ -1,23 +1,25 @@
 """What was seen of one step of a run: forward passes, losses, gradients, and what the step wrote."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from ta_lint.events.copies import Copy
+from ta_lint.events.half_updates import MOST, HalfUpdate
+from ta_lint.events.products import Product
+from ta_lint.events.residuals import Residual
+from ta_lint.events.underflow import Underflow
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.history import History
-from ta_runtime.facts.loader import Batch, Loader
+from ta_runtime.facts.loader import Batch
 from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.peers import Wrapper
-from ta_runtime.facts.product import Product
-from ta_runtime.facts.residual import Residual
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.softmax import Softmax
-from ta_runtime.facts.underflow import Underflow
 from ta_runtime.facts.value import Value
 from ta_runtime.naming import Layer, Parameter
 from ta_runtime.probes.registers import Register
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from ta_runtime.naming import Names
     from ta_runtime.probes.places import Place, Scope
 
+WARM = 0.5
+"""Of the learning rate that a scheduler began with: below it steps are meant to be small."""
+_HALF = (torch.float16, torch.bfloat16)
 IDLE = 16
 """Steps without a write after which an optimizer is looked at: one that collects gradients over more keeps them somewhere."""
 
@@ -126,18 +131,6 @@ class Loss:
     """Of a loss by classes: how many targets it does not ignore."""
     batch: int = 0
     """How many backward passes ran in the step before: the losses of one micro-batch have the same number."""
-
-
-@dataclass(slots=True)
-class Copy:
-    """A tensor moved by `.to()` or `.cuda()`."""
-
-    place: "Place"
-    source: torch.device
-    target: torch.device
-    non_blocking: bool
-    pinned: bool
-    from_loader: "Loader | None" = None
 
 
 @dataclass(slots=True)
@@ -282,6 +275,11 @@ class Step:
     """Whether it has none: then this is all of it, and `forwards` are the first and some of the later."""
 
     @property
+    def half_updates(self) -> list[HalfUpdate]:
+        """What it did to weights in half precision."""
+        return _half_updates(self.updates, self.history)
+
+    @property
     def is_broken(self) -> bool:
         """Whether a loss or gradient of this step is infinite or NaN."""
         numbers = [number for gradients in self.gradients for number in (gradients.total, gradients.loss)]
@@ -295,3 +293,49 @@ class Step:
     def telling_forwards(self) -> list[Forward]:
         """Those that train; of a program without an optimizer all."""
         return self.forwards if self.infers else self.training_forwards
+
+
+def _half_updates(updates: Iterable[Update], history: History) -> list[HalfUpdate]:
+    """The share of elements of weights in half precision that stay, for each optimizer."""
+    by_optimizer: dict[int, list[Update]] = {}
+    moved = [update for update in updates if _counts(update)]
+    tables = _tables(moved[0].optimizer.names) if moved else frozenset()
+    for update in moved:
+        if id(update.tensor) not in tables:
+            by_optimizer.setdefault(id(update.optimizer.optimizer), []).append(update)
+    found = []
+    for key, own in by_optimizer.items():
+        stayed = _stayed(own)
+        looks = history.streak(("half precision", key), stayed >= MOST)
+        found.append(HalfUpdate(own[0].optimizer.place, own[0].learning_rate, stayed, looks))
+    return found
+
+
+def _counts(update: Update) -> bool:
+    """Whether a step was to move all of a weight in half precision, by an optimizer of torch, which rounds to nearest."""
+    return (
+        update.changed is not None
+        and update.tensor.dtype in _HALF
+        and update.tensor.dim() > 1
+        and bool(update.gradient)
+        and not update.skipped
+        and update.learning_rate > 0
+        and type(update.optimizer.optimizer).__module__.startswith("torch.optim.")
+        and update.learning_rate >= WARM * update.optimizer.initial_rate(update.tensor)
+    )
+
+
+def _tables(names: "Names") -> frozenset[int]:
+    """The weights of embeddings, by id: a step moves the rows of the words in its batch alone."""
+    return frozenset(
+        key
+        for key, holders in names.holders().items()
+        if any(isinstance(module, nn.Embedding) for _, module in holders)
+    )
+
+
+def _stayed(updates: list[Update]) -> float:
+    """The share of elements that are as they were."""
+    total = sum(update.tensor.numel() for update in updates)
+    changed = sum((update.changed or 0.0) * update.tensor.numel() for update in updates)
+    return 1 - changed / total

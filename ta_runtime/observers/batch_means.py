@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from ta_runtime.facts import BatchMean
+from ta_lint.events.batch_mean import BatchMean
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes import sources
 from ta_runtime.probes.patching import Call, End

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from ta_runtime.facts import CheckpointHistory, Kept, Loaded, PartialLoad, Run, Saved, SavedState
+from ta_lint.events.kept import Kept
+from ta_runtime.facts import CheckpointHistory, Loaded, PartialLoad, Run, Saved, SavedState
 from ta_runtime.measure.memory import address
 from ta_runtime.naming import stripped_key
 from ta_runtime.observers.observer import Observer
@@ -50,6 +51,7 @@ class CheckpointObserver(Observer):
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._facts = CheckpointHistory()
+        self._kept: list[Kept] = []
         self._taken: list[_Taken] = []
         self._last_taken: dict[int, tuple[Place, int]] = {}  # by where the first tensor lies: line, step
         self._trained: Register[bool] = Register()
@@ -75,6 +77,7 @@ class CheckpointObserver(Observer):
 
     def report(self, run: Run) -> None:
         run.checkpoints = self._facts
+        run.kept = self._kept
         host = socket.gethostname()
         files = [saved for saved in self._facts.saved if saved.path]
         run.told.saved = [Saved(os.path.realpath(saved.path), host, saved.place) for saved in files]
@@ -219,7 +222,7 @@ class CheckpointObserver(Observer):
 
     def _note_used(self, state: Any, place: Place | None) -> None:
         """A state is loaded, or saved: it is looked at whether it is one that was kept from an earlier step."""
-        if not isinstance(state, Mapping) or len(self._facts.kept) == _MOST:
+        if not isinstance(state, Mapping) or len(self._kept) == _MOST:
             return
         values = [value for value in state.values() if isinstance(value, Tensor) and value.numel()]
         first = values[0] if values else None
@@ -236,7 +239,7 @@ class CheckpointObserver(Observer):
             (taken is None or taken.holds(value)) and _storage(value) in parameters for value in values
         )
         if taken is not None or shared:
-            self._facts.kept.append(Kept(since[0], place or here(), since[1], step, len(values), shared))
+            self._kept.append(Kept(since[0], place or here(), len(values), shared, (since[1], step)))
 
 
 def _of_user(frame: FrameType) -> bool:

@@ -122,7 +122,7 @@ class GradientState:
         if changes == {Change.GONE} or (Change.GONE in changes and self._is_empty()):
             self.cleared(NOWHERE)
         else:
-            self.condition = Condition.UNKNOWN
+            self.condition, self.is_scaled = Condition.UNKNOWN, None
 
     def cleared(self, place: Place) -> None:
         """Record that the gradients, which were just looked at, are gone or zero."""

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
-from ta_runtime.facts import Evaluated, Inference, Scores
+from ta_lint.events.inference import Inference
+from ta_runtime.facts import Evaluated, Loader, Scores
 from ta_runtime.measure.scalars import Readings
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers.losses import UntrackedLosses
@@ -42,6 +43,8 @@ class Inferences:
         """Whether it looks for the passes itself, while it is attached."""
         self._last: Inference | None = None  # the pass that a loss may be of
         self._batches: dict[Place, tuple[weakref.ref[Tensor] | None, int]] = {}
+        self._loaders: dict[Place, list[Loader]] = {}
+        """Those that handed out a batch last before the noisy passes of a line."""
         self.found: dict[tuple[Place, str], Inference] = {}
         self.evaluated: dict[Place, Evaluated] = {}
         self._readings = Readings()
@@ -126,7 +129,7 @@ class Inferences:
         if not (records and module.training) and (loader := self._session.loaders.current) is not None:
             loader.inferred += 1
         if records:
-            self._follow(inference, result)
+            self._follow(inference, module, args, result)
             if module.training:
                 self._note_mode(inference, module, args)
         else:
@@ -135,16 +138,18 @@ class Inferences:
             if module.training:
                 self._note_mode(inference, module, args)
 
-    def _follow(self, inference: Inference, result: Any) -> None:
-        """Note whether a backward pass goes through the graph of an output."""
+    def _follow(self, inference: Inference, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        """Note whether a backward pass goes through the graph of an output, for an input or for a parameter that an optimizer has stepped."""
         given = islice(tensors(result), _OUTPUTS)
         nodes = [tensor.grad_fn for _, tensor in given if tensor.grad_fn is not None]
         if not nodes:
             return
         inference.graphs += 1
+        model, of_input = weakref.ref(module), any(tensor.requires_grad for _, tensor in tensors(args))
 
         def note() -> None:
-            inference.used += 1
+            own = model()
+            inference.used += of_input or not self.trained or (own is not None and self._is_trained(own))
 
         on_backward(nodes, note)
 
@@ -173,8 +178,9 @@ class Inferences:
             inference.copied = True
         inference.noisy += 1
         loader = self._session.loaders.current
-        if loader is not None and all(loader is not other for other in inference.loaders):
-            inference.loaders.append(loader)
+        loaders = self._loaders.setdefault(inference.place, [])
+        if loader is not None and all(loader is not other for other in loaders):
+            loaders.append(loader)
 
     def _is_loaded(self, module: nn.Module) -> bool:
         """Whether it has weights that were loaded, and nothing has put it or a part of it into a mode."""
@@ -206,6 +212,12 @@ class Inferences:
             with torch.no_grad():
                 measure(evaluated.scores[-1], given, min(1, given.dim() - 1), self._readings)
             self._readings.send()
+
+    def compare_loaders(self) -> None:
+        """Note which lines get batches that no step has trained on so far."""
+        for inference in self.found.values():
+            loaders = self._loaders.get(inference.place, [])
+            inference.is_held_out = bool(loaders) and not any(one.trained for one in loaders)
 
     def deliver(self, *, wait: bool) -> None:
         """Hand out the numbers of losses: there need not be a step after them that would."""

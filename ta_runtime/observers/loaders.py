@@ -24,10 +24,11 @@ from torch.utils.data import (
     SubsetRandomSampler,
 )
 
-from ta_runtime.facts import Batch, Indices, Loader, Pass, Value
+from ta_runtime.facts import Batch, Indices, Loader, Pass, Run, Value
 from ta_runtime.faults import Shield
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers import samples
+from ta_runtime.observers.cuts import cuts_of
 from ta_runtime.probes.listener import Listener
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import here
@@ -35,6 +36,9 @@ from ta_runtime.probes.registers import BUILT
 
 if TYPE_CHECKING:
     from ta_runtime.observers.context import Context
+
+Order = tuple[int, int] | None
+"""Seed and epoch of a pass."""
 
 _SLICES = 16
 _SLICE = 256
@@ -131,6 +135,29 @@ class LoaderObserver(Listener):
                 return loader
         return None
 
+    def report(self, run: Run) -> None:
+        """What can be said of the loaders only when several passes are over, at the end, or beside the other ranks."""
+        run.cuts = [*cuts_of(self.found, over=run.over)]
+        for number, loader in enumerate(self.found):
+            own = run.told.orders[number] if loader.trained else []
+            apart = [
+                rank
+                for rank, told in sorted(run.peers.items())
+                if _part(own, told.orders[number : number + 1])
+            ]
+            loader.ranks_apart = [run.rank, *apart] if apart else []
+            for last in loader.passes[-1:]:
+                last.replayed = self._replayed(last, loader, run.steps) if last.kept else 0
+
+    def _replayed(self, last: Pass, loader: Loader, steps: int) -> int:
+        """The steps after the end of a pass whose batches are kept; 0 if they may be of another loader, or are too few for the batches to
+        have come again.
+        """
+        others = (one for one in self.found if one is not loader and not one.evaluates)
+        go_on = any(one.last_step > last.ended_at + 1 for one in others)
+        after, first = steps - last.ended_at, last.ended_at - last.started_at
+        return after if after >= first and 2 * last.steps >= last.batches and not go_on else 0
+
     def split(self, call: Call) -> End:
         return self._was_split
 
@@ -151,7 +178,12 @@ class LoaderObserver(Listener):
         if facts is None:
             if len(self.found) == _MOST:
                 return
-            facts = Loader(weakref.ref(loader), BUILT.get(loader) or here(), workers=loader.num_workers)
+            facts = Loader(
+                BUILT.get(loader) or here(),
+                loader=weakref.ref(loader),
+                workers=loader.num_workers,
+                is_measured=True,
+            )
             facts.once = _draws_once(loader)
             _describe(loader, facts)
             self._facts[id(loader)] = facts
@@ -300,6 +332,12 @@ class LoaderObserver(Listener):
         loader.repeats += first != number and (workers == 1 or first % workers != number % workers)
 
 
+def _part(own: list[Order], others: list[list[Order]]) -> bool:
+    """Whether two ranks that took equally many passes over a loader shuffled one of them in different ways."""
+    pairs = [pair for other in others if len(other) == len(own) for pair in zip(own, other, strict=True)]
+    return any(one != two for one, two in pairs if one and two)
+
+
 def _hashable(tensor: Tensor) -> bool:
     return (
         type(tensor) is Tensor
@@ -348,6 +386,7 @@ def _describe(loader: Any, facts: Loader) -> None:
         facts.length = len(loader)
         if type(loader.batch_sampler) is BatchSampler:
             facts.samples = len(sampler)
+            facts.draws_once = facts.once or facts.batch_size == 1
         if type(sampler) is SubsetRandomSampler:
             chosen.insert(0, sampler.indices)
         elif not facts.once and type(sampler) not in (SequentialSampler, RandomSampler):

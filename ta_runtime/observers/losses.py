@@ -202,8 +202,12 @@ class Losses:
         ):
             return
         pinned = torch.cuda.is_available() and source.is_pinned()
-        loader = self._session.loaders.origin(source)
-        step.copies.append(Copy(here(), source.device, result.device, True, pinned, loader))
+        origin = self._session.loaders.origin(source)
+        loader = None if origin is None else origin.loader()
+        built = None if origin is None or loader is None or loader.pin_memory else origin.place
+        step.copies.append(
+            Copy(here(), result.device.type, non_blocking=True, is_pinned=pinned, loader=built)
+        )
 
 
 class UntrackedLosses:

@@ -3,10 +3,12 @@
 import sys
 from typing import TYPE_CHECKING
 
-from ta_runtime.facts import Loader, Run, TorchMetric
+from ta_lint.events.metric import TorchMetric
+from ta_runtime.facts import Loader, Run
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.registers import BUILT, Register
+from ta_runtime.probes.sources import assigned_to
 
 if TYPE_CHECKING:
     from ta_runtime.observers.context import Context
@@ -55,7 +57,7 @@ class TorchMetrics(Observer):
             place = BUILT.get(built)
             if base is None or not isinstance(built, base) or built in self._known or place is None:
                 continue
-            found = TorchMetric(place, type(built).__name__)
+            found = TorchMetric(place, type(built).__name__, assigned_to(place))
             self._known.add(built, found)
             self._found.append(found)
 

@@ -103,8 +103,9 @@ class ModeObserver(Observer):
         run.switches = [
             one for (place, depends), one in switches.items() if depends or (place, True) not in switches
         ]
+        self._inferences.compare_loaders()
+        run.inferences = [*self._inferences.found.values(), *recorded.values()]
         run.modes = ModeHistory(
-            [*self._inferences.found.values(), *recorded.values()],
             list(self._dropouts.found.values()),
             list(self._inferences.evaluated.values()),
         )

@@ -9,6 +9,7 @@ import torch
 from torch.optim.lr_scheduler import ChainedScheduler
 
 from ta_runtime.facts import Loader, SchedulerCalls
+from ta_runtime.observers.cadences import note_cadence
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import Place, here
@@ -64,7 +65,9 @@ class Schedules(Observer):
         taken[1] += 1
 
     def report(self, run: "Run") -> None:
-        run.loop.schedules += [followed.schedule for followed in self._found.values()]
+        for followed in self._found.values():
+            note_cadence(followed.schedule)
+            run.loop.schedules.append(followed.schedule)
 
     def schedule(self, call: Call) -> End | None:
         if self._running or getattr(call.args[0], "_is_initial", False):
@@ -103,7 +106,7 @@ class Schedules(Observer):
         schedule, taken = followed.schedule, self._taken(optimizer)[0] + self.session.slept
         schedule.times += 1
         schedule.has_argument |= has_argument
-        schedule.before_first += not taken
+        schedule.before_first = (schedule.before_first or 0) + (not taken)
         schedule.optimizer_steps = taken
         rate = _rate(optimizer)
         self._note_skip(followed, optimizer, taken, rate)

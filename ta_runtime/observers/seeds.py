@@ -76,7 +76,7 @@ class SeedWatch(Observer):
             seeding.starts.append((number, left, _state(generator)))
 
     def report(self, run: Run) -> None:
-        self._seeds.seedings = list(self._seedings.values())
+        run.seedings = list(self._seedings.values())
         run.seeds = self._seeds
 
     def _seeded_by(self, generator: str, call: Call) -> None:

@@ -17,7 +17,9 @@ from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, Loader, ObservedAction
 from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.measure.memory import part
+from ta_runtime.observers.accumulations import accumulations_of
 from ta_runtime.observers.gradient_state import GradientState
+from ta_runtime.observers.leftovers import leftovers_of
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.reductions import divisor
 from ta_runtime.probes import construction, registers
@@ -78,7 +80,11 @@ class Stepping(Observer):
                 continue
             state.history.epoch_is_over = self._is_over
             state.history.scaler = self._scales
-            run.loop.histories.append(state.report())
+            history = state.report()
+            run.loop.histories.append(history)
+            run.accumulations += accumulations_of(history)
+            if run.over:
+                run.leftovers += leftovers_of(history)
 
     @property
     def settled(self) -> bool:

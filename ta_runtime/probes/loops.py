@@ -20,8 +20,6 @@ class SourceLoop:
     """A loop by its first line, with what its source says of how often it runs."""
 
     place: Place
-    function: str
-    """The function that it stands in; empty at the top level."""
     cut: Place | None = None
     """Where it says that it goes over no more than `limit` batches, a literal number."""
     limit: int | None = None
@@ -34,11 +32,11 @@ def around(place: Place) -> SourceLoop | None:
     found = _enclosing(place.path, place.line)
     if not found:
         return None
-    function, loop = found[-1]
+    loop = found[-1]
     cut, limit = _cut(loop)
     stops = of_node(place.path, cut) if cut is not None else None
     floored = _is_floor(syntax(place.path), loop)
-    return SourceLoop(_header(place.path, loop), function, stops, limit, floored)
+    return SourceLoop(_header(place.path, loop), stops, limit, floored)
 
 
 def outermost() -> Place:
@@ -51,7 +49,7 @@ def outermost() -> Place:
         if not is_library(path):
             loops = _enclosing(path, line)
             if loops:
-                found, looping = _header(path, loops[0][1]), True
+                found, looping = _header(path, loops[0]), True
             elif not looping:
                 found = Place(path, line)
             if frame.f_code.co_name == "<module>":
@@ -60,21 +58,21 @@ def outermost() -> Place:
     return found
 
 
-def _enclosing(path: str, line: int) -> list[tuple[str, _Loop]]:
-    """The loops around a line in the innermost function, the outermost first, each with the function's name."""
-    innermost: list[tuple[str, _Loop]] = []
-    nodes: list[tuple[ast.AST, str, tuple[tuple[str, _Loop], ...]]] = [(syntax(path), "", ())]
+def _enclosing(path: str, line: int) -> list[_Loop]:
+    """The loops around a line in the innermost function, the outermost first."""
+    innermost: list[_Loop] = []
+    nodes: list[tuple[ast.AST, tuple[_Loop, ...]]] = [(syntax(path), ())]
     while nodes:
-        node, function, loops = nodes.pop()
+        node, loops = nodes.pop()
         if isinstance(node, ast.stmt) and not node.lineno <= line <= (node.end_lineno or node.lineno):
             continue
         if isinstance(node, _FUNCTIONS):
-            function, loops = getattr(node, "name", function), ()
+            loops = ()
         elif isinstance(node, (ast.For, ast.While)):
-            loops = (*loops, (function, node))
+            loops = (*loops, node)
         if isinstance(node, ast.stmt):
             innermost = list(loops)
-        nodes += [(child, function, loops) for child in ast.iter_child_nodes(node)]
+        nodes += [(child, loops) for child in ast.iter_child_nodes(node)]
     return innermost
 
 

@@ -140,7 +140,9 @@ def sleep(rest: Rest) -> Callable[[], None]:
 
 
 def _rested(rest: Rest) -> None:
-    _resting.remove(rest)
+    _resting[:] = [
+        each for each in _resting if each is not rest
+    ]  # it may be ended again: a timeout cut it short
     _plan()
 
 

@@ -166,3 +166,77 @@ def test_one_of_two_optimizers_is_the_same_in_each_call(tmp_path: Path) -> None:
     loop = "chosen.zero_grad()\nloss().backward()\nchosen.step()"
     script.write_text(start + indent(loop, "    "))
     assert list(found(run_of(dry_run(str(script)).events)).values()) == [{Condition.FRESH}]
+
+
+def test_a_loop_whose_first_passes_do_not_train_finds_old_gradients_in_the_later_ones(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    loop = "if i > 100:\n    loss().backward()\n    optimizer.step()"
+    start = START.replace("for i in range(8)", "optimizer.zero_grad()\nfor i in range(800)")
+    script.write_text(start + indent(loop, "    "))
+    [conditions] = found(run_of(dry_run(str(script)).events)).values()
+    assert Condition.STALE in conditions
+
+
+SCALED = """\
+import torch
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+
+
+def loss():
+    return model(torch.randn(8, 4)).square().mean()
+
+
+for i in range(8):
+    optimizer.zero_grad()
+"""
+
+FACTORS = {
+    "clipped as they are": "scaler.scale(loss()).backward()\nclip()\nscaler.step(optimizer)\nscaler.update()",
+    "unscaled before": "scaler.scale(loss()).backward()\nscaler.unscale_(optimizer)\nclip()\nscaler.step(optimizer)\nscaler.update()",
+    "stepped past the scaler": "scaler.scale(loss()).backward()\nclip()\noptimizer.step()",
+    "a loss that is not scaled": "loss().backward()\nclip()\noptimizer.step()",
+    "a second loss": "scaler.scale(loss()).backward()\nloss().backward()\nclip()\nscaler.step(optimizer)\nscaler.update()",
+    "never updated": "scaler.scale(loss()).backward()\nclip()\nscaler.step(optimizer)",
+    "scaled and switched off": "off = torch.amp.GradScaler('cpu', enabled=False)\noff.scale(loss()).backward()\nclip()\noff.step(optimizer)",
+}
+
+
+def factors(run: Run) -> set[tuple[int, bool | None, bool]]:
+    """The lines of clippings and steps, whether gradients hold the factor of a scaler there, and whether it makes the step."""
+    return {
+        (event.place.line, event.is_scaled, event.by_scaler)
+        for history in run.loop.histories
+        for pattern in history.patterns
+        for event, _ in pattern
+        if event.action in (Action.CLIP, Action.STEP)
+    }
+
+
+@pytest.mark.parametrize("loop", FACTORS.values(), ids=FACTORS.keys())
+def test_the_factor_of_a_scaler_is_where_it_is_in_the_real_run(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+    real, dry = both(SCALED + indent(loop.replace("clip()", clip), "    "), tmp_path, monkeypatch)
+    assert factors(dry) == factors(real)
+    [at], [of] = real.loop.histories, dry.loop.histories
+    assert (at.without_update is None) == (of.without_update is None)
+    assert at.limits.keys() == of.limits.keys()
+
+
+BY_HAND = {
+    "divided": "for p in model.parameters():\n    p.grad /= scaler.get_scale()",
+    "divided in place": "for p in model.parameters():\n    p.grad.div_(scaler.get_scale())",
+    "out of sight": "import helpers\nhelpers.unscale(model.parameters())",
+}
+
+
+@pytest.mark.parametrize("code", BY_HAND.values(), ids=BY_HAND.keys())
+def test_nobody_knows_the_factor_of_gradients_that_something_multiplies(code: str, tmp_path: Path) -> None:
+    body = f"scaler.scale(loss()).backward()\n{code}\noptimizer.step()"
+    script = tmp_path / "train.py"
+    script.write_text(SCALED + indent(body, "    "))
+    assert {held for _, held, _ in factors(run_of(dry_run(str(script)).events))} == {None}

@@ -9,6 +9,7 @@ from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.machine.library import find
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.plain import _PLAIN as PLAIN
+from ta_lint.dryrun.stubs.torch import outputs
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.values import DATA, Class, Known, Object, Sequence, Unknown, Value
 
@@ -422,3 +423,22 @@ def test_no_library_is_listed_twice() -> None:
     assert sorted(set(every)) == sorted(every)
     results = [name for names in PLAIN.results.values() for name in names.split()]
     assert sorted(set(results)) == sorted(results)
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "axis.imshow(picture)",
+        "axes[0, 1].imshow(picture)",
+        "for one in axes.flat:\n    one.imshow(picture)",
+        "figure.add_subplot(121).plot(picture)",
+        "plt.imshow(picture)",
+    ],
+)
+def test_what_matplotlib_draws_is_seen_by_people(drawn: str, tmp_path: Path) -> None:
+    code = (
+        "import matplotlib.pyplot as plt\nfigure, axis = plt.subplots()\n_, axes = plt.subplots(2, 2)\n"
+        f"picture = model(x).detach().numpy()\n{drawn}\n"
+    )
+    used = [event.detail["how"] for event in ran(tmp_path, code)[0].events if event.action == outputs.USED]
+    assert outputs.SHOWN in used

@@ -172,3 +172,17 @@ def test_work_is_bounded(tmp_path: Path) -> None:
     )
     script.write_text(calls + "while True:\n    f0()\n", "utf-8")
     assert dry_run(str(script)).steps < 100_000
+
+
+def test_what_holds_itself_can_be_copied(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import copy\nimport torch\n"
+        "rows = []\nrows.append(rows)\n"
+        "table = {'a': rows}\ntable['self'] = table\n"
+        "for _ in range(3000):\n    rows = [rows, rows]\n"
+        "copies = copy.deepcopy(rows), copy.deepcopy(table)\n"
+        "torch.ones(1, requires_grad=True).backward()\n",
+        "utf-8",
+    )
+    assert "backward" in {event.action for event in dry_run(str(script)).events}

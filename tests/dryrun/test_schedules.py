@@ -7,9 +7,11 @@ import pytest
 from observed import both
 
 from ta_lint.core.protocol import Action
+from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.stubs.torch.training import SCHEDULER
 from ta_lint.events import Run
+from ta_lint.events.event import Event
 
 START = """\
 import torch
@@ -52,9 +54,10 @@ PROGRAMS = {
 }
 
 
-def calls(run: Run) -> dict[int, tuple[int, bool]]:
+def calls(run: Run) -> dict[int, tuple[int | None, bool]]:
     """By line: the calls before the first step of the optimizer, and whether a call has an argument."""
-    return {one.place.line: (one.before_first, one.has_argument) for one in run.loop.schedules}
+    known = (one for one in run.loop.schedules if one.before_first is not None)
+    return {one.place.line: (one.before_first, one.has_argument) for one in known}
 
 
 def built(run: Run) -> dict[int, bool]:
@@ -82,3 +85,55 @@ def test_an_argument_that_is_annotated_with_the_module_of_schedulers_is_one(tmp_
     )
     first = next(event for event in dry_run(str(script)).events if event.action == Action.SCHEDULE)
     assert first.subject.cls is SCHEDULER
+
+
+def happens(tmp_path: Path, code: str, action: Action) -> list[Event]:
+    """The events of one action in a dry run of a script."""
+    script = tmp_path / "train.py"
+    script.write_text(code)
+    return [event for event in dry_run(str(script)).events if event.action == action]
+
+
+CHOSEN = """\
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+if input():
+    scaler = torch.amp.GradScaler("cuda")
+else:
+    scaler = torch.cuda.amp.GradScaler()
+scaler.step(optimizer)
+"""
+
+
+def test_a_step_through_either_of_two_scalers_is_one_and_certain(tmp_path: Path) -> None:
+    [step] = happens(tmp_path, CHOSEN, Action.STEP)
+    assert step.certain
+
+
+def test_a_step_of_either_of_two_optimizers_is_certain_for_none(tmp_path: Path) -> None:
+    code = "import torch\nchosen = {'a': first, 'b': second}[input()]\n"
+    built = "first, second = (torch.optim.SGD([torch.nn.Parameter(torch.ones(1))]) for _ in range(2))\n"
+    steps = happens(tmp_path, "import torch\n" + built + code + "chosen.step()\n", Action.STEP)
+    assert len(steps) == 2
+    assert not any(step.certain for step in steps)
+
+
+def test_a_scheduler_that_code_out_of_sight_makes_is_of_the_optimizer_that_this_code_gets(
+    tmp_path: Path,
+) -> None:
+    code = """
+import torch
+def train(first, second, make, loader, loss):
+    first, second = torch.optim.SGD(first), torch.optim.SGD(second)
+    scheduler = make(second)
+    for x in loader:
+        scheduler.step()
+        first.step()
+        second.step()
+"""
+    script = tmp_path / "train.py"
+    script.write_text(code)
+    [calls] = run_of(dry_run(str(script)).events).loop.schedules
+    assert calls.first is not None
+    assert (calls.first.line, calls.before_first, calls.begins) == (9, 1, True)

@@ -8,7 +8,8 @@ import torch
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.machine.library import find
-from ta_lint.dryrun.stubs.torch.layers import LAYERS, LOSSES
+from ta_lint.dryrun.stubs.torch.layers import LAYERS
+from ta_lint.dryrun.stubs.torch.losses import LOSSES
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import Class, Native, Value
 

@@ -63,7 +63,7 @@ for layer in cnn.children():
         cl = ContentLoss(model(content).detach())
         model.add_module(f"c{i}", cl)
         cls.append(cl)
-        sl = StyleLoss(model(style).detach())  # noqa: TA502 - a false one: it is what the loss compares with
+        sl = StyleLoss(model(style).detach())
         model.add_module(f"s{i}", sl)
         sls.append(sl)
 img = content.clone()

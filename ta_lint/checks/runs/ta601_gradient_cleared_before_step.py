@@ -27,8 +27,10 @@ PASSES = (Action.FORWARD, Action.BACKWARD, Action.UNKNOWN)
 def check_progress(run: Run) -> Iterator[Said]:
     told: set[Place] = set()
     for history in run.loop.histories:
-        for place in history.places(Action.STEP):
-            suspicion = _starved(history, place) or _overwritten(history, place)
+        places = history.places(Action.STEP)
+        found = sum((_found(history, place) for place in places), Counter[Condition]())
+        for place in places:
+            suspicion = _starved(history, place, found) or _overwritten(history, place)
             if suspicion is not None:
                 told.add(place)
                 yield suspicion
@@ -38,10 +40,9 @@ def check_progress(run: Run) -> Iterator[Said]:
     yield from (suspicion for suspicion in early if suspicion.place not in told)
 
 
-def _starved(history: LoopHistory, place: Place) -> Suspicion | None:
-    """The clearing that leaves most steps at a place without gradients. Of a few of them, it may drop bad batches."""
+def _starved(history: LoopHistory, place: Place, found: Counter[Condition]) -> Suspicion | None:
+    """The clearing that leaves most steps at a place without gradients, of all that steps found. Of a few of them, it may drop bad batches."""
     lost = _lost(history, place)
-    found = sum((_found(history, step) for step in history.places(Action.STEP)), Counter[Condition]())
     if lost.total() < FEW or lost.total() <= found.total() - found[Condition.EMPTY]:
         return None
     clear = next((clear for clear in lost if clear != NOWHERE), place)

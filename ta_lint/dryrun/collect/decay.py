@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.library import find
+from ta_lint.dryrun.stubs.torch.gradients import groups_of
 from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.values import TRUE, Class, Known, Object, Sequence, Table
+from ta_lint.dryrun.values import FALSE, Class, Known, Object, Sequence, Setting, Table, Value, options
 from ta_lint.events.decay import BuiltOptimizer, DecayGroup, HeldParameter, Role, role_of
 from ta_lint.events.event import Event
 
@@ -28,45 +29,65 @@ class _Holder:
 
 def decays_of(events: list[Event]) -> list[BuiltOptimizer]:
     """The optimizers of torch that the program builds."""
-    built = [
+    built = dict.fromkeys(
         event.subject
         for event in events
         if event.action == "optimizer"
         and isinstance(event.subject, Object)
         and event.subject.cls.name.startswith(OF_TORCH)
-    ]
+    )
     if not any(group.decay for one in built for group in _groups(one, {})):
         return []
     holders = _holders(events)
     return [
-        BuiltOptimizer(position(one.made), tuple(_groups(one, holders)))
-        for one in dict.fromkeys(built)
+        BuiltOptimizer(position(one.made), _kind(one), tuple(_groups(one, holders)))
+        for one in built
         if one.made is not None
     ]
 
 
+def _kind(optimizer: Object) -> str:
+    return optimizer.cls.name.removeprefix(OF_TORCH)
+
+
 def _groups(optimizer: Object, holders: dict[int, list[_Holder]]) -> list[DecayGroup]:
-    groups = optimizer.fields.get("param_groups")
-    if not isinstance(groups, Sequence):
-        return []
-    kind = optimizer.cls.name.removeprefix(OF_TORCH)
-    return [_group(one, kind, holders) for one in groups.items if isinstance(one, Table)]
+    return [_group(one, _kind(optimizer), holders) for one in groups_of(optimizer)]
 
 
 def _group(group: Table, kind: str, holders: dict[int, list[_Holder]]) -> DecayGroup:
     parameters = group.fields.get("params")
     items = parameters.items if isinstance(parameters, Sequence) else ()
-    tensors = [one for one in items if isinstance(one, Tensor)]
+    each = [_one_of([_held(one, holders.get(id(one), [])) for one in _tensors(item)]) for item in items]
+    found = [one for one in each if one is not None]
     return DecayGroup(
         _decay(group, kind),
-        "AdamW" in kind or group.fields.get("decoupled_weight_decay") == TRUE,
-        tuple(_held(one, holders.get(id(one), [])) for one in tensors),
-        isinstance(parameters, Sequence) and parameters.rest is None and len(tensors) == len(items),
+        "AdamW" in kind or _is_decoupled(group),
+        tuple(found),
+        isinstance(parameters, Sequence) and parameters.rest is None and len(found) == len(items),
     )
+
+
+def _tensors(item: Value) -> list[Tensor]:
+    """The parameters that an item may be, none if it may be something else."""
+    every = [one for one in options(item) if isinstance(one, Tensor)]
+    return every if len(every) == len(options(item)) else []
+
+
+def _one_of(every: list[HeldParameter]) -> HeldParameter | None:
+    """What is certain of a parameter that is one of these: of two models, each may have it in a layer of the same kind."""
+    alike = len({(one.role, one.trainable) for one in every}) == 1
+    return every[0] if alike else None
+
+
+def _is_decoupled(group: Table) -> bool | None:
+    given = group.fields.get("decoupled_weight_decay", FALSE if group.rest is None else None)
+    return bool(given.value) if isinstance(given, Known) else None
 
 
 def _decay(group: Table, kind: str) -> float | None:
     given = group.fields.get("weight_decay")
+    if isinstance(given, Setting):
+        return None
     if given is None:
         return DEFAULTS.get(kind, 0.0) if group.rest is None else None
     number = given.value if isinstance(given, Known) else None

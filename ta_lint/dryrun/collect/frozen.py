@@ -45,6 +45,12 @@ class _Part:
         """Whether something is in the part."""
         return id(value) in self.parameters or id(value) in self.layers
 
+    def is_made_of(self, value: Value) -> bool:
+        """Whether layers of it are in a module."""
+        return isinstance(value, Object) and any(
+            one is self.module or id(one) in self.layers for _, one, _ in below(value)
+        )
+
     def is_in(self, value: Value | None) -> bool:
         """Whether something is a module with a part of it, or with all of it."""
         return isinstance(value, Object) and is_module(value) and any(map(self.has, contents(value)))
@@ -116,7 +122,9 @@ def _changes(part: _Part, events: list[Event]) -> bool:
     for event in events:
         subject = event.subject
         used = used or (event.action == Action.FORWARD and id(subject) in modules)
-        if event.action == "visit" and part.is_distant and (subject is None or part.is_in(subject)):
+        visits = event.action == "visit" and (subject is None or part.is_made_of(subject))
+        inner = event.action == "eval" and id(subject) in modules and subject is not part.module
+        if part.is_distant and (visits or inner):
             return True
         if event.action not in CHANGES or (event.action in BEFORE and not used):
             continue

@@ -27,6 +27,7 @@ def backwards_of(events: list[Event]) -> list[Backward]:
     wanted = [event for event in events if event.action == "gradient"]
     read = {event.subject for event in wanted if not event.detail["handed"]}
     handed = {event.subject for event in wanted if event.detail["handed"]}
+    is_scaled = any(event.action in (Action.SCALE, Action.UPDATE) for event in events)
     found: dict[Place, Backward] = {}
     for event in events:
         if event.action == Action.BACKWARD and not event.in_library:
@@ -38,6 +39,7 @@ def backwards_of(events: list[Event]) -> list[Backward]:
             ]
             backward = found.setdefault(event.place, Backward(position(event.place)))
             _take(backward, event, forced, trained)
+            backward.in_half += event.detail["half"] and not (is_scaled or event.by_library)
     return list(found.values())
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
@@ -13,6 +14,8 @@ from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, WRAPPER
 from ta_lint.dryrun.values import TRUE, Function, Object, Sequence, Value, options
 from ta_lint.events.event import Event
 from ta_lint.events.membership import Membership
+
+V = TypeVar("V", bound=Value)
 
 MOST_DEEP = 6
 """Attributes of attributes of an object that are looked into."""
@@ -27,7 +30,7 @@ class _Optimizers:
     groups: dict[Object, Group]
     """What each of them holds."""
     scopes: dict[Object, set[Value | None]]
-    """The parts of the program that use it: see `_scope`."""
+    """The parts of the program that use it: see `scope_of`."""
     stepping: set[Object]
     """Those that step."""
 
@@ -77,13 +80,13 @@ def _optimizers(events: list[Event]) -> _Optimizers:
         for one in _objects(event.subject):
             if one.cls.is_a(OPTIMIZER):
                 found.groups.setdefault(one, held_by(one))
-                found.scopes.setdefault(one, set()).add(_scope(event))
+                found.scopes.setdefault(one, set()).add(scope_of(event))
                 if event.action == Action.STEP:
                     found.stepping.add(one)
     return found
 
 
-def _scope(event: Event) -> Value | None:
+def scope_of(event: Event) -> Value | None:
     """The function or class that is run on its own, None for the script: what happens in it knows of each other."""
     entry = event.entry
     return entry.owner or entry if isinstance(entry, Function) else entry
@@ -91,14 +94,14 @@ def _scope(event: Event) -> Value | None:
 
 def _seen(events: list[Event], optimizers: _Optimizers) -> _Parameters:
     found = _Parameters(idle=_idle(events))
-    broken = {_scope(event) for event in events if event.action == "broken off"}
+    broken = {scope_of(event) for event in events if event.action == "broken off"}
     built: dict[Object, Group] = {}
     for event in events:
         subject = event.subject
         if event.action == "optimizer" and isinstance(subject, Object):
             built[subject] = optimizers.groups[subject]
         elif event.action == Action.BACKWARD:
-            scope = _scope(event)
+            scope = scope_of(event)
             around = optimizers.around(scope)
             if broken.isdisjoint({None, scope}) and all(optimizers.groups[one].complete for one in around):
                 _reach(
@@ -163,7 +166,7 @@ def _models(events: list[Event], seen: _Parameters) -> list[Object]:
     for event in events:
         if event.action == Action.FORWARD and not event.detail["within"]:
             callers = event.detail["callers"]
-            model = _unwrapped(next(filter(is_module, callers), event.subject))
+            model = unwrapped(next(filter(is_module, callers), event.subject))
             found.setdefault(id(model), model)
             for one in callers:
                 if one.cls.out_of_sight and id(one) not in distrusted:
@@ -172,11 +175,10 @@ def _models(events: list[Event], seen: _Parameters) -> list[Object]:
     return list(found.values())
 
 
-def _unwrapped(model: Object) -> Object:
+def unwrapped(model: V) -> V | Object:
     """A model without what is wrapped around it for several devices."""
-    while model.cls.is_a(WRAPPER) and isinstance(inner := model.fields.get("module"), Object):
-        model = inner
-    return model
+    inner = model.fields.get("module") if isinstance(model, Object) and model.cls.is_a(WRAPPER) else None
+    return unwrapped(inner) if isinstance(inner, Object) else model
 
 
 def _layers(model: Object, seen: _Parameters, optimizers: _Optimizers) -> Iterator[tuple[Object, Membership]]:

@@ -1,13 +1,34 @@
 """All facts of a dry run."""
 
+from ta_lint.dryrun.collect.accumulations import accumulations_of
+from ta_lint.dryrun.collect.batch_means import batch_means_of
+from ta_lint.dryrun.collect.converted import converted_of
+from ta_lint.dryrun.collect.copies import copies_of
+from ta_lint.dryrun.collect.cuts import cuts_of
 from ta_lint.dryrun.collect.decay import decays_of
+from ta_lint.dryrun.collect.discards import discards_of
+from ta_lint.dryrun.collect.flags import flags_of, rates_of
 from ta_lint.dryrun.collect.frozen import frozen_parts_of
+from ta_lint.dryrun.collect.gathered import gathered_of, metrics_of
+from ta_lint.dryrun.collect.growths import growths_of
+from ta_lint.dryrun.collect.half_updates import half_updates_of
 from ta_lint.dryrun.collect.histories import histories_of
+from ta_lint.dryrun.collect.inferences import inferences_of, infers
+from ta_lint.dryrun.collect.kept import kept_of
+from ta_lint.dryrun.collect.leftovers import leftovers_of
+from ta_lint.dryrun.collect.loaders import loaders_of
 from ta_lint.dryrun.collect.losses import backwards_of
 from ta_lint.dryrun.collect.memberships import memberships_of
 from ta_lint.dryrun.collect.optimizers import optimizers_of
+from ta_lint.dryrun.collect.rebound import rebounds_of
+from ta_lint.dryrun.collect.residuals import products_of, residuals_of
+from ta_lint.dryrun.collect.resumptions import misread_of, resumptions_of
+from ta_lint.dryrun.collect.retained import carried_of, retained_of
 from ta_lint.dryrun.collect.schedules import calls_of, schedulers_of
+from ta_lint.dryrun.collect.seeds import seedings_of
+from ta_lint.dryrun.collect.summands import sums_of
 from ta_lint.dryrun.collect.switches import switches_of
+from ta_lint.dryrun.collect.syncs import syncs_of
 from ta_lint.events.event import Event
 from ta_lint.events.loop import Loop
 from ta_lint.events.run import Run
@@ -24,9 +45,36 @@ def run_of(events: list[Event]) -> Run:
     return Run(
         loop,
         switches=switches_of(events),
+        inferences=inferences_of(events),
+        infers=infers(events),
         backwards=backwards_of(events),
+        retained=retained_of(events),
+        carried=carried_of(events),
+        converted=converted_of(events),
+        growths=growths_of(events),
+        batch_means=batch_means_of(events),
+        gathered=gathered_of(events),
+        metrics=metrics_of(events),
+        sums=sums_of(events),
         memberships=memberships_of(events),
         frozen_parts=frozen_parts_of(events),
+        flags=flags_of(events),
+        rates=rates_of(events),
+        rebounds=rebounds_of(events),
         optimizers=[*decays_of(events)],
+        loaders=loaders_of(events),
+        cuts=cuts_of(events),
+        leftovers=leftovers_of(events),
+        accumulations=accumulations_of(events),
+        copies=copies_of(events),
+        discards=discards_of(events),
+        residuals=residuals_of(events),
+        products=products_of(events),
+        half_updates=half_updates_of(events),
+        seedings=seedings_of(events),
+        syncs=syncs_of(events),
+        resumptions=resumptions_of(events),
+        kept=kept_of(events),
+        misread=misread_of(events),
         broke_off=any(event.action == "broken off" for event in events),
     )

@@ -4,6 +4,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ta_lint.core.protocol import Action
+from ta_lint.dryrun.collect.cadences import LoopCounts, note_cadence
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.values import NONE, Object, Place, Sequence, Value, options
@@ -71,30 +72,34 @@ def _by_place(built: dict[Object, Event]) -> list[_Built]:
 
 
 def calls_of(events: list[Event]) -> list[SchedulerCalls]:
-    """The calls of each scheduler of a library, by line, if it is known whether its optimizer has stepped before.
+    """The calls of each scheduler of a library, by line.
 
-    The optimizer of a scheduler that the program is given is the only one that steps.
+    A scheduler that the program is given is of the optimizer that it was made for out of sight, else of the only one that steps.
     """
     built, steps = _building(events), _steps(events, Action.STEP)
     stepped = list(dict.fromkeys(one for event in steps for one in options(event.subject)))
+    counts = LoopCounts.of(events)
     found = []
     for (scheduler, place), numbers in _called(events, built).items():
         made_for = [one for one in _optimizers_of(scheduler) if isinstance(one, Object)]
-        optimizers = made_for if scheduler in built else stepped
-        before = _before_first(events, numbers, optimizers[0]) if len(optimizers) == 1 else None
-        if before is None or before[1].in_library:  # a trainer steps the schedule too
+        optimizers = made_for or ([] if scheduler in built else stepped)
+        own = [step for step in steps if not set(options(step.subject)).isdisjoint(optimizers)]
+        if not own or any(step.in_library for step in own):  # a trainer steps the schedule too
             continue
-        count, step = before
         calls = [events[number] for number in numbers]
         where = position(built[scheduler].place) if scheduler in built else NOWHERE
         kind = scheduler.cls.name.rpartition(".")[2]
         one = SchedulerCalls(position(place), where, kind, None, counts_batches=False)
         one.times = _count(calls, [scheduler], built.get(scheduler))
         one.has_argument = any(call.detail["has_argument"] for call in calls)
-        one.before_first, one.first = count, position(step.place)
         one.optimizer_steps = _count(steps, optimizers, built.get(scheduler))
-        is_new = scheduler in built or _is_new(calls[0], step)
-        one.begins = is_new and not _is_loaded(events[: numbers[0]], scheduler, optimizers[0])
+        before = _before_first(events, numbers, optimizers[0]) if len(optimizers) == 1 else None
+        one.before_first = None
+        if before is not None:
+            one.before_first, one.first = before[0], position(before[1].place)
+        is_new = bool(made_for) or (before is not None and _is_new(calls[0], before[1]))
+        one.begins = is_new and not _is_loaded(events[: numbers[0]], scheduler, *optimizers)
+        note_cadence(one, calls, own, built.get(scheduler), counts)
         found.append(one)
     return found
 
@@ -151,7 +156,7 @@ def _both_happen(call: Event, step: Event) -> bool:
     """Whether one of two happens if the other does: both certainly, or under the same conditions of one function."""
     if call.certain or step.certain:
         return call.certain and step.certain
-    return call.functions == step.functions and call.detail["path"] is step.detail["path"]
+    return call.functions == step.functions and call.path is step.path
 
 
 def _is_loaded(events: list[Event], *objects: Value) -> bool:

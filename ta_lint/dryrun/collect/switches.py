@@ -5,7 +5,7 @@ from functools import cache
 
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
-from ta_lint.dryrun.stubs.torch.gradients import held_by
+from ta_lint.dryrun.stubs.torch.gradients import Group, held_by
 from ta_lint.dryrun.stubs.torch.layer_modes import depends_on_mode
 from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, held, is_module
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
@@ -34,10 +34,16 @@ class _Followed:
         """Their last calls of `eval()`."""
         self._running: set[Pair] = set()
         """Those whose last recorded forward pass was in evaluation mode."""
-        self._passes: list[tuple[Pair, list[Place]]] = []
-        """The loops around each of these passes since the last backward pass."""
+        self._passes: list[tuple[Pair, Event]] = []
+        """These passes since the last backward pass."""
+        self._trained: set[Object] = set()
+        """The outermost modules that autograd has recorded since then, in any mode."""
         self._computed: set[Pair] = set()
         """Those that gradients were computed in, and that no step has followed."""
+        self._of: dict[Object, list[Tensor]] = {}
+        """The parameters of models, as they are at the end."""
+        self._held = frozenset(id(one) for each in optimizers_in(events) for one in held_by(each).parameters)
+        """The parameters, by id, that an optimizer of the program certainly holds."""
         for event in events:
             if event.action == Action.EVAL and is_module(event.subject) and not event.by_library:
                 self._switch(event)
@@ -65,35 +71,68 @@ class _Followed:
             off = (
                 place in event.detail["evaluating_since"]
                 and not _is_before(event, self._calls[pair])
-                and not _is_part(model, event)
+                and not self._is_part(model, event)
             )
             if records:
                 (self._running.add if off else self._running.discard)(pair)
             if off and records:
-                self._passes.append((pair, _loops(event)))
+                self._passes.append((pair, event))
             elif off:
                 self.found[pair].evaluated = True
+        if records and not event.detail["within"]:
+            self._trained.add(event.subject)
 
     def _backward(self, event: Event) -> None:
-        """What was recorded in a loop that computes no gradients is an evaluation, too."""
+        """What was recorded in a loop that computes no gradients is an evaluation, too, and so is what another pass has left unused."""
         reached = event.detail["roots"] | event.detail["perhaps"]
-        self._computed |= {pair for pair in self._running if not reached.isdisjoint(_held(pair[0]))}
-        for pair, loops in self._passes:
+        for pair in self._running:
+            parts = self._parts[pair[0]]
+            alone = not reached and self._trained <= parts  # an unknown loss is one of the only model
+            if alone or not reached.isdisjoint(self._parameters(pair[0])):
+                self._computed.add(pair)
+        now = {one.place for _, one in self._passes if one.passes == event.passes}
+        for pair, one in self._passes:
             around = _loops(self._calls[pair])
+            loops = _loops(one)
             inside = loops[len(around) :] if loops[: len(around)] == around else []
-            self.found[pair].evaluated |= not set(inside) <= set(_loops(event))
+            is_over = (
+                one.passes != event.passes and loops == _loops(event) and one.place not in now and bool(now)
+            )
+            self.found[pair].evaluated |= is_over or not set(inside) <= set(_loops(event))
         self._passes.clear()
+        self._trained.clear()
 
     def _step(self, event: Event) -> None:
         """A step after gradients were computed in evaluation mode: of this model, or of another one that is trained through it."""
         for pair in self._computed:
             switch = self.found[pair]
-            if _moves(event.subject, pair[0]):
+            if _moves(event.subject, self._parameters(pair[0]), self._held):
                 switch.trained += event.times
                 switch.trained_at = switch.trained_at or position(event.place)
             else:
                 switch.evaluated = True
         self._computed.clear()
+
+    def _is_part(self, model: Object, event: Event) -> bool:
+        """Whether a model runs as a part of one that is in training mode, as a frozen part does. What only wraps it has no other parameters."""
+        own = len(self._parameters(model))
+        owners = [owner for owner, training in event.detail["within"] if training != FALSE]
+        return any(owner is not model and len(self._parameters(owner)) > own for owner in owners)
+
+    def _parameters(self, model: Object) -> list[Tensor]:
+        if model not in self._of:
+            self._of[model] = [tensor for _, tensor in held(model).parameters]
+        return self._of[model]
+
+
+def optimizers_in(events: list[Event]) -> set[Object]:
+    """The optimizers that are made, or that step."""
+    return {
+        one
+        for event in events
+        for one in (options(event.subject) if event.action in ("optimizer", Action.STEP) else ())
+        if isinstance(one, Object) and one.cls.is_a(OPTIMIZER)
+    }
 
 
 def _loops(event: Event) -> list[Place]:
@@ -110,17 +149,6 @@ def _is_before(event: Event, call: Event) -> bool:
     return now != call.passes and now[:-1] == call.passes[:-1] and _loops(event)[:depth] == _loops(call)
 
 
-def _is_part(model: Object, event: Event) -> bool:
-    """Whether a model runs as a part of one that is in training mode, as a frozen part does. What only wraps it has no other parameters."""
-    own = len(_held(model))
-    owners = [owner for owner, training in event.detail["within"] if training != FALSE]
-    return any(owner is not model and len(_held(owner)) > own for owner in owners)
-
-
-def _held(model: Object) -> list[Tensor]:
-    return [tensor for _, tensor in held(model).parameters]
-
-
 def _may_depend(module: Object) -> bool:
     """Whether a layer does another thing in evaluation mode, or perhaps does."""
     codes = [cls.node for cls in module.cls.mro if cls.node is not None]
@@ -134,12 +162,16 @@ def _asks_for_mode(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr == "training" for part in ast.walk(node))
 
 
-def _moves(optimizer: Value, model: Object) -> bool:
-    """Whether a step moves parameters of a model, or perhaps does."""
-    given = {id(tensor) for tensor in _held(model)}
+def _moves(optimizer: Value, parameters: list[Tensor], held_somewhere: frozenset[int]) -> bool:
+    """Whether a step moves these parameters of a model, or perhaps does, as no optimizer certainly holds them."""
+    given = {id(tensor) for tensor in parameters}
     groups = [
         held_by(one) for one in options(optimizer) if isinstance(one, Object) and one.cls.is_a(OPTIMIZER)
     ]
-    return not groups or any(
-        not group.complete or any(id(one) in given for one in group.parameters) for group in groups
-    )
+    if any(id(one) in given for group in groups for one in group.parameters):
+        return True
+    return given.isdisjoint(held_somewhere) and not all(group.complete for group in groups or [_UNKNOWN])
+
+
+_UNKNOWN = Group((), complete=False)
+"""What an optimizer holds that nobody knows."""

@@ -2,13 +2,14 @@
 
 import ast
 
-from ta_lint.dryrun.machine.asked import asked_of_variable
+from ta_lint.dryrun.machine.asked import BACKWARD, asked_of_variable
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.iteration import unpacked
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import set_attribute, set_item
 from ta_lint.dryrun.machine.tables import evaluate
+from ta_lint.dryrun.sources import FromFile
 from ta_lint.dryrun.values import (
     NONE,
     REST,
@@ -31,6 +32,8 @@ def assign(
 ) -> None:
     """`target = value`; `called` is what is called for the value, if a call gives it."""
     value = value if frame.site is not None else _given(machine, target, value, frame, called=called)
+    if isinstance(called, ast.Name | ast.Attribute) and _is_same(called, target):
+        machine.emit("rebind", called, evaluate(machine, called, frame), new=value)
     if isinstance(target, ast.Name):
         holder = frame.outside.get(target.id, frame)
         machine.state.write(holder.names, target.id, value)
@@ -39,6 +42,9 @@ def assign(
     elif isinstance(target, ast.Subscript):
         holder_, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)
         set_item(machine, holder_, key, value, target)
+        is_view = isinstance(holder_, Object) and holder_.cls.find("__viewed__") is not None
+        if is_view and isinstance(target.value, ast.Subscript):  # `tensor[i][j] = value`
+            assign(machine, target.value, holder_, frame)
     elif isinstance(target, ast.Tuple | ast.List):
         stars = [index for index, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
         parts = unpacked(machine, value, len(target.elts), stars[0] if stars else None, target)
@@ -47,22 +53,46 @@ def assign(
             assign(machine, inner, one, frame, called=called)
 
 
+def _is_same(called: ast.expr, target: ast.expr) -> bool:
+    """Whether one is the other: the value of a call replaces what was called."""
+    if isinstance(called, ast.Name):
+        return isinstance(target, ast.Name) and target.id == called.id
+    if not isinstance(called, ast.Attribute) or not isinstance(target, ast.Attribute):
+        return False
+    return called.attr == target.attr and _is_same(called.value, target.value)
+
+
 def _given(
     machine: Machine, target: ast.expr, value: Value, frame: Frame, *, called: ast.expr | None
 ) -> Value:
     """What code out of sight gives, as far as its name and what is asked of it say so: the same under each name unless a call gives a new
     one.
     """
-    if not isinstance(value, Unknown) or value.type is not None:
+    if machine.outline or not isinstance(target, ast.Name | ast.Attribute):
         return value
-    if not isinstance(target, ast.Name | ast.Attribute):
+    may_be_loss = machine.program.may_be_loss(value, frame.module)
+    asked = (
+        asked_of_variable(machine, frame, target)
+        if may_be_loss or isinstance(value, Unknown)
+        else frozenset()
+    )
+    if may_be_loss and BACKWARD in asked:
+        return machine.program.loss(machine, value, target)  # type: ignore[no-any-return]
+    if not isinstance(value, Unknown):
         return value
+    if value.type is not None:
+        is_read = isinstance(value.source, FromFile)
+        whole = machine.program.guess(machine, "", "", asked) if is_read else None  # a model, from a file
+        if isinstance(whole, Object):
+            whole.made = machine.place(target)
+        return whole or value
     name = target.id if isinstance(target, ast.Name) else target.attr
     key = machine.entry, name
     if called is not None or key not in machine.guessed:
-        asked = asked_of_variable(frame.function, target) if frame.function is not None else frozenset()
         imported = isinstance(called, ast.Name) and isinstance(evaluate(machine, called, frame), External)
-        machine.guessed[key] = machine.program.given(machine, name, asked, imported=imported) or NONE
+        machine.guessed[key] = (
+            machine.program.given(machine, name, asked, value.got, imported=imported) or NONE
+        )
     else:
         machine.program.reassigned(machine, machine.guessed[key])
     guessed = machine.guessed[key]
@@ -82,11 +112,19 @@ def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
                     machine.memo.patched(target.attr)
                 machine.state.remove(one.fields, target.attr)
     elif isinstance(target, ast.Subscript):
-        holder, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)
-        if isinstance(holder, Table):
-            machine.state.remove(holder.fields, key.value if isinstance(key, Known) else REST)
-        elif isinstance(holder, Object) and (removes := holder.cls.find("__delitem__")) is not None:
-            call(machine, removes, [holder, key], {}, target)
+        _delete_item(
+            machine, evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame), target
+        )
     elif isinstance(target, ast.Tuple | ast.List):
         for part in target.elts:
             delete(machine, part, frame)
+
+
+def _delete_item(machine: Machine, holder: Value, key: Value, node: ast.AST) -> None:
+    """`del holder[key]`."""
+    if isinstance(holder, Sequence | Table):
+        machine.emit("empty", node, holder)
+    if isinstance(holder, Table):
+        machine.state.remove(holder.fields, key.value if isinstance(key, Known) else REST)
+    elif isinstance(holder, Object) and (removes := holder.cls.find("__delitem__")) is not None:
+        call(machine, removes, [holder, key], {}, node)

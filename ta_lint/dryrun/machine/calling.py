@@ -12,6 +12,8 @@ from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.memo import Arguments
 from ta_lint.dryrun.machine.raising import finish
 from ta_lint.dryrun.machine.tables import evaluate, run
+from ta_lint.dryrun.sources import passed_on, read_of
+from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
@@ -19,14 +21,12 @@ from ta_lint.dryrun.values import (
     Bound,
     Choice,
     Class,
-    Consumer,
     External,
     Function,
     Known,
     Native,
     Object,
     Sequence,
-    Stream,
     Table,
     Unknown,
     Value,
@@ -68,6 +68,9 @@ def call(
     """
     machine.step()
     if isinstance(function, Bound):
+        runs = _runs(machine, function)
+        if runs is not None:
+            return native(runs, Call(machine, node, [function.receiver, *args], kwargs, loose))
         return call(machine, function.function, [function.receiver, *args], kwargs, node, loose=loose)
     if isinstance(function, Function):
         return _of_the_program(machine, function, args, kwargs, node, loose)
@@ -94,11 +97,13 @@ def call(
         if method is not None:
             return call(machine, method, [function, *args], kwargs, node, loose=loose)
     given = [*args, *kwargs.values()]
+    passed_on(given)
     if isinstance(function, Unknown) and is_data(function):  # it may run a function, and hand on what it gets
         hand_over(machine, [one for one in given if isinstance(one, Function)], function.why, node)
-        return Unknown(
-            function.why, DATA if all(map(_is_plain, given)) else None, cuts=cuts_of(function, *given)
-        )
+        read = read_of(function)
+        source = None if read is None else read.result(args, machine.place(node))
+        kind = DATA if all(map(_is_plain, given)) else None
+        return Unknown(function.why, kind, cuts=cuts_of(function, *given), source=source)
     if isinstance(function, Unknown) and function.of is not None:
         given = [function.of, *given]
     name = (
@@ -107,7 +112,21 @@ def call(
         else getattr(function, "why", "") or "a value that is not known"
     )
     hand_over(machine, given, name, node)
-    return Unknown(f"{name} is out of sight" if isinstance(function, External) else name)
+    return Unknown(f"{name} is out of sight" if isinstance(function, External) else name, got=tuple(given))
+
+
+def _runs(machine: Machine, method: Bound) -> Native | None:
+    """What a library does to run an object of a class of its own, if this is the method that the program has for that, called by its name."""
+    own = method.receiver
+    if (
+        not isinstance(method.function, Function)
+        or method.function.name != "forward"
+        or own in machine.layers
+    ):
+        return None
+    runs = own.cls.find("__runs__") if isinstance(own, Object) else None
+    is_last = isinstance(own, Object) and own.cls.find("forward") is method.function
+    return runs if isinstance(runs, Native) and is_last else None
 
 
 def native(function: Native, made: Call) -> Value:
@@ -134,37 +153,46 @@ def _is_plain(value: Value) -> bool:
     return isinstance(value, External | Function) or value == NONE or is_data(value)
 
 
-def hand_over(machine: Machine, values: "list[Value]", name: str, node: ast.AST) -> None:
-    """Code out of sight gets these values, and may change what they hold."""
+def hand_over(
+    machine: Machine, values: "list[Value]", name: str, node: ast.AST, seen: set[int] | None = None
+) -> None:
+    """Code out of sight gets these values, and may change what they hold: each container once, however many hold it."""
+    seen = set() if seen is None else seen
     for value in values:
+        if isinstance(value, Sequence | Table):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
         if isinstance(value, Object) and (escape := value.cls.find("__handed_over__")) is not None:
             assert isinstance(escape, Native)
             native(escape, Call(machine, node, [value, Known(name)]))
         elif isinstance(value, Sequence):
-            hand_over(machine, list(value.items), name, node)
+            hand_over(machine, list(value.items), name, node, seen)
             if value.cls is not library.TUPLE:
                 machine.state.extend(value, Unknown(f"{name} may add to it"))
         elif isinstance(value, Bound) and isinstance(value.function, Native):
             perhaps(machine, value, node)
         elif isinstance(value, Table):
-            hand_over(machine, [one for one in value.fields.values() if isinstance(one, Value)], name, node)
+            parts = [one for one in value.fields.values() if isinstance(one, Value)]
+            hand_over(machine, parts, name, node, seen)
             machine.state.write(value.fields, REST, Unknown(f"{name} may change it"))
         elif isinstance(value, Function) and value.node not in machine.called:
             perhaps(machine, value, node)
-        elif isinstance(value, Object) and value.cls.node is not None:
+        elif (isinstance(value, Object) and value.cls.node is not None) or value in machine.followed:
             machine.emit("hand over", node, value, by=Known(name))
 
 
-def perhaps(machine: Machine, function: Value, node: ast.AST) -> None:
-    """A function that code out of sight gets runs perhaps, with arguments that nobody knows."""
-
+def perhaps(machine: Machine, function: Value, node: ast.AST, *args: Value) -> Value:
+    """A function that code out of sight gets runs perhaps, with these arguments and others that nobody knows: what it gives if it does."""
     machine.memo.spoil()
+    given: list[Value] = [NONE]
 
     def arm() -> Flow:
-        call(machine, function, [], {}, node, loose=True)
+        given.append(call(machine, function, list(args), {}, node, loose=True))
         return Flow.ON
 
     machine.branch([arm, lambda: Flow.ON])
+    return given[-1]
 
 
 def make(
@@ -200,6 +228,11 @@ def make(
             call(machine, start, [made, *args], kwargs, node, loose=loose)
         elif cls.out_of_sight:
             hand_over(machine, [*args, *kwargs.values()], cls.name, node)
+        given = (one for one in (*args, *kwargs.values()) if isinstance(one, Object))
+        if any(one in machine.modules_switched for one in given):
+            machine.ready.setdefault(cls, made)
+        if cls.node is not None and not machine.doubt:
+            machine.instances.setdefault(cls, made)
     return made
 
 
@@ -241,10 +274,11 @@ def _of_the_program(
         return Unknown("calls are too deep" if deep > MOST_DEEP else f"{function.name} calls itself")
     frame = Frame(function.frame.file, function.frame, function, function.owner)
     bind(frame, function, args, kwargs, loose)
+    frame.call = machine.place(node)
     for loop in machine.passes:
         loop.inside.add(id(frame.names))
     if stub:
-        frame.site = machine.place(node)
+        frame.site = frame.call
     if generates:
         return Stream(
             library.STREAM,

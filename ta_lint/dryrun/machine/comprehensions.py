@@ -12,17 +12,8 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import UNROLLED, Elements, elements
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
-from ta_lint.dryrun.values import (
-    REST,
-    Known,
-    Sequence,
-    Stream,
-    Table,
-    Unknown,
-    Value,
-    join,
-    joined,
-)
+from ta_lint.dryrun.streams import Stream
+from ta_lint.dryrun.values import REST, Known, Sequence, Table, Unknown, Value, join, joined
 
 MOST_ENTRIES = 200
 """Of a list or dictionary that is written down. A longer one is a table of constants, and only what an entry may be is kept."""
@@ -147,8 +138,9 @@ def _nested(
 
         def counted(element: Value) -> Flow:
             nonlocal number
+            over, site = found if found.of is None else found.of, machine.frames[-1].site
             machine.passes.append(
-                Pass(machine.place(node), number, found.of, not found.settles, site=machine.frames[-1].site)
+                Pass(machine.place(node), number, over, not found.settles, doubt=machine.doubt, site=site)
             )
             number += 1
             try:
@@ -163,7 +155,9 @@ def _nested(
         one(element)
     if rest is None:
         return certain
-    machine.passes.append(Pass(machine.place(node), 0, None, site=machine.frames[-1].site))
+    machine.passes.append(
+        Pass(machine.place(node), 0, rest, doubt=machine.doubt, site=machine.frames[-1].site)
+    )
     one(rest)
     machine.passes.pop()
     return None if chosen and len(known) <= UNROLLED * 4 and len(node.generators) == 1 else False

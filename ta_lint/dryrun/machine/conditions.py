@@ -5,15 +5,16 @@ from functools import lru_cache
 from typing import Any
 
 from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.counts import CYCLE, EVERY_FEW, ONCE
+from ta_lint.dryrun.machine.counts import CHANGES, CYCLE, EVERY_FEW, ONCE, Cycle
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.tables import evaluate
 from ta_lint.dryrun.values import NONE, Choice, Known, Unknown, Value, options
 
-_PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
+_PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 
+_NAMES = (ast.Name, ast.Attribute, ast.Subscript)
 
 MOST_PARTS = 200
 """Of a condition that is remembered. A longer one is generated."""
@@ -45,8 +46,12 @@ def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> No
     inner, negated = _without_not(test)
     holds = holds is not negated
     key = _key(machine, inner, frame)
-    if key is not None:
+    plain = _plain(inner)
+    if key is not None and plain is not None:
         machine.assumed[key] = holds
+        machine.assumed[plain[0], frame] = (
+            holds  # the same code, whether its values are known to be the same or not
+        )
     if isinstance(inner, ast.BoolOp) and isinstance(inner.op, ast.And) is holds:
         for part in inner.values:
             assume(machine, part, frame, holds=holds)
@@ -92,8 +97,53 @@ def comes_round(machine: Machine, test: ast.expr, frame: Frame) -> Any:
         return next((one for one in found if one is not None), None)
     if _plain(inner) is None or _why(machine, inner, frame) not in (CYCLE, EVERY_FEW):
         return None
-    is_named = isinstance(inner, ast.Name | ast.Attribute)
+    is_named = isinstance(inner, _NAMES)
     return evaluate(machine, inner, frame) if is_named else _key(machine, inner, frame)
+
+
+def cycle_of(machine: Machine, test: ast.expr, frame: Frame) -> Cycle | None:
+    """The cycle that a condition holds in, or fails in, and in no other pass."""
+    inner, negated = _without_not(test)
+    if not isinstance(inner, ast.BoolOp):
+        found = evaluate(machine, inner, frame)
+        return found if isinstance(found, Cycle) else None
+    if isinstance(inner.op, ast.And) is negated:
+        return None
+    every = (cycle_of(machine, part, frame) for part in inner.values)
+    return next((one for one in every if one is not None), None)
+
+
+def some_cycle(machine: Machine, test: ast.expr, frame: Frame) -> Cycle | None:
+    """A cycle that makes a condition hold, or fail, in some passes, as in others something else may."""
+    inner, _ = _without_not(test)
+    if not isinstance(inner, ast.BoolOp):
+        return cycle_of(machine, inner, frame)
+    every = (some_cycle(machine, part, frame) for part in inner.values)
+    return next((one for one in every if one is not None), None)
+
+
+def counts_anew(machine: Machine, node: ast.If, frame: Frame) -> tuple[Any, Cycle] | None:
+    """What makes `if seen == k:` hold every few passes of a loop that counts `seen`, as the body sets it back to a constant, and its cycle."""
+    either = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or)
+    for part in node.test.values if either and isinstance(node.test, ast.BoolOp) else [node.test]:
+        if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], ast.Eq | ast.GtE):
+            continue
+        if isinstance(part.left, _NAMES) and _why(machine, part.left, frame) == CHANGES:
+            counted, key = ast.unparse(part.left), _key(machine, part, frame)
+            set_back = (
+                one
+                for one in ast.walk(node)
+                if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)
+            )
+            if key is not None and any(ast.unparse(one.targets[0]) == counted for one in set_back):
+                count = evaluate(machine, part.comparators[0], frame)
+                return key, Cycle(EVERY_FEW, "bool", count, restarts=False)
+    return None
+
+
+def asks_for(machine: Machine, test: ast.expr, frame: Frame) -> tuple[Value, ...]:
+    """The values that a condition is about, if they are all plain names, attributes and items."""
+    return (_key(machine, test, frame) or ("",))[1:]
 
 
 def _why(machine: Machine, part: ast.expr, frame: Frame) -> str:
@@ -109,19 +159,21 @@ def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
 
 
 def _key(machine: Machine, test: ast.expr, frame: Frame) -> Any:
-    """What makes two conditions one: the same code about the same values. None where a call or an item is part of it."""
+    """What makes two conditions one: the same code about the same values. None where a call, or an item under any other key, is part of it."""
     plain = _plain(test)
     return None if plain is None else (plain[0], *(evaluate(machine, name, frame) for name in plain[1]))
 
 
 @lru_cache(20_000)
 def _plain(test: ast.expr) -> tuple[str, tuple[ast.expr, ...]] | None:
-    """The text of a condition and the names and attributes in it."""
+    """The text of a condition, and the names, the attributes and the items under constant keys in it."""
     parts = list(ast.walk(test))
     if len(parts) > MOST_PARTS or not all(isinstance(part, _PLAIN) for part in parts):
         return None
-    inner = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
-    names = [part for part in parts if isinstance(part, ast.Name | ast.Attribute) and id(part) not in inner]
+    if any(isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant) for part in parts):
+        return None
+    inner = {id(part.value) for part in parts if isinstance(part, ast.Attribute | ast.Subscript)}
+    names = [part for part in parts if isinstance(part, _NAMES) and id(part) not in inner]
     return ast.dump(test), tuple(names)
 
 

@@ -41,10 +41,28 @@ def _lambda(machine: Machine, node: ast.Lambda, frame: Frame) -> Value:
 @executes(ast.FunctionDef, ast.AsyncFunctionDef)
 def _define(machine: Machine, node: ast.FunctionDef, frame: Frame) -> Flow:
     value: Value = _function(machine, node, frame)
+    if isinstance(value, Function) and value.owner is not None and _is_abstract(node):
+        value = External(f"{value.owner.name}.{node.name}")
     for decorator in reversed(node.decorator_list):
         value = _decorated(machine, decorator, value, frame)
     machine.state.write(frame.outside.get(node.name, frame).names, node.name, value)
     return Flow.ON
+
+
+def _is_abstract(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method says nothing but that subclasses have it: it raises `NotImplementedError`, or is an empty `abstractmethod`."""
+    said = [one for one in node.body if not _says_nothing(one)]
+    if not said:
+        return any(ast.unparse(one).rpartition(".")[2] == "abstractmethod" for one in node.decorator_list)
+    raised = said[0].exc if len(said) == 1 and isinstance(said[0], ast.Raise) else None
+    error = raised.func if isinstance(raised, ast.Call) else raised
+    return isinstance(error, ast.Name) and error.id == "NotImplementedError"
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    """`pass`, `...` or a docstring."""
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return constant or isinstance(statement, ast.Pass)
 
 
 def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame) -> Value:

@@ -4,22 +4,30 @@ import ast
 from collections.abc import Callable, Iterable
 
 from ta_lint.dryrun.machine import guesses
-from ta_lint.dryrun.machine.calling import call, make
+from ta_lint.dryrun.machine.asked import called_names, called_on_own
+from ta_lint.dryrun.machine.calling import STUB, call, make
+from ta_lint.dryrun.machine.frame import Pass
+from ta_lint.dryrun.machine.library import CLASSMETHOD, STATICMETHOD
 from ta_lint.dryrun.machine.machine import ENTRIES, Exhausted, Machine, Raised
-from ta_lint.dryrun.machine.reach import trains
-from ta_lint.dryrun.values import Class, Function, Known, Module, Object, Unknown, Value
+from ta_lint.dryrun.machine.reach import averages, trains
+from ta_lint.dryrun.values import NONE, Class, Function, Known, Module, Object, Place, Value
 
 FRAMEWORK = "__entry__"
 """The method of a framework's class that runs an instance as the framework does."""
 
+WRAPPERS = (STATICMETHOD, CLASSMETHOD)
 
+OF_STATES = frozenset({"hand over", "load", "move", "save"})
+"""What happens to the states of models."""
+PASSES = 2
+"""Calls that show what grows from one to the next."""
 OF_USERS = 2
 """What is run of the files that use a file has so many times the steps of one entry."""
 
 
 def run_script(machine: Machine, path: str, users: Iterable[str] = ()) -> None:
-    """Run a file as a script, then the scripts that use it, and then all of its functions and methods that have not been called; at last
-    those functions of its users that train.
+    """Run a file as a script, then the scripts that use it, with those of their functions that train, and then all of its functions and
+    methods that have not been called.
     """
     try:
         _run(machine, path, list(users))
@@ -31,17 +39,22 @@ def _run(machine: Machine, path: str, users: list[str]) -> None:
     machine.program.lighten()
     module = machine.program.module(machine, path, "__main__")
     theirs = [(user, machine.program.module(machine, user, "__main__")) for user in users]
-    machine.end = machine.steps + ENTRIES * machine.most
-    own = _defined_in(module, path)
-    train = [value for value in own if trains(machine, value)]
-    others = [value for value in own if not trains(machine, value)]
-    for value in [*reversed(train), *others]:  # what calls stands below what it calls
-        _enter(machine, value)
+    if not machine.modes["recording"]:
+        machine.set_by_script = {"recording": None}
     machine.end = machine.steps + OF_USERS * machine.most
+    called, before = set(machine.called), len(machine.events)
     for user, used in theirs:
         for value in reversed(_defined_in(used, user)):
             if trains(machine, value):
                 _enter(machine, value)
+    certain = {one.node for event in machine.events[before:] if event.certain for one in event.functions}
+    machine.called &= called | certain  # what they perhaps call runs on its own as well
+    machine.end = machine.steps + ENTRIES * machine.most
+    own = _in_order(_defined_in(module, path))
+    train = [value for value in own if trains(machine, value)]
+    others = [value for value in own if not trains(machine, value)]
+    for value in [*train, *others]:
+        _enter(machine, value)
 
 
 def _enter(machine: Machine, value: Value) -> None:
@@ -60,6 +73,15 @@ def _defined_in(module: Module, path: str) -> list[Value]:
     return [value for value in module.fields.values() if _is_of(value, path)]
 
 
+def _in_order(values: list[Value]) -> list[Value]:
+    """Functions and classes in the order in which they run: what calls stands below what it calls, and what makes an object is before its
+    class.
+    """
+    classes = {one.name for one in values if isinstance(one, Class)}
+    makes = [one for one in values if isinstance(one, Function) and not called_names(one).isdisjoint(classes)]
+    return [*reversed(makes), *(one for one in reversed(values) if one not in makes)]
+
+
 def _is_of(value: Value, path: str) -> bool:
     """Whether it is a function or class that a file defines."""
     if isinstance(value, Class):
@@ -68,23 +90,59 @@ def _is_of(value: Value, path: str) -> bool:
 
 
 def enter_class(machine: Machine, cls: Class) -> None:
-    """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each."""
-    methods = [one for one in cls.fields.values() if isinstance(one, Function) and one.name != "__init__"]
+    """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each, those that
+    others call last.
+    """
+    methods = _methods(cls)
     left = [one for one in methods if one.node not in machine.called]
     if not left:
         return
     framework = cls.find(FRAMEWORK)
     runs = framework is not None and len(left) == len(methods)
-    machine.outline = not runs and not trains(machine, cls)
-    instance = _guarded(machine, lambda: _instance(machine, cls))
+    machine.outline = not runs and not any(trains(machine, one) for one in (cls, *methods))
+    made = machine.ready.get(cls) or (machine.instances.get(cls) if machine.outline else None)
+    instance = made or _guarded(machine, lambda: _instance(machine, cls))
     machine.outline = False
     if instance is None:
         return
     if framework is not None and runs:
         _enter_framework(machine, cls, framework, instance)
-    for one in left:
+    inner = frozenset().union(*map(called_on_own, methods))
+    for one in sorted(left, key=lambda one: one.name in inner):
         if one.node not in machine.called:
-            enter(machine, one, instance)
+            enter(machine, one, _receiver(cls, one, instance))
+    if isinstance(instance, Object) and machine.program.keeps_states(instance):
+        _enter_again(machine, cls, [one for one in left if cls.fields.get(one.name) is one], instance)
+
+
+def _methods(cls: Class) -> list[Function]:
+    """The methods that an instance has, its own before those of the program's classes that it derives from: what one of these leaves to its
+    subclasses is there then.
+    """
+    fields = {
+        name: value
+        for one in reversed(cls.mro)
+        if one.node is not None and one.made is not None and not one.made.file.endswith(STUB)
+        for name, value in one.fields.items()
+        if name != "__init__"
+    }
+    own = [value for name, value in fields.items() if name in cls.fields]
+    others = [value for name, value in fields.items() if name not in cls.fields]
+    return [found for one in (*own, *others) if (found := _function(one)) is not None]
+
+
+def _function(value: Value) -> Function | None:
+    """The function of a method, of a static one as well."""
+    inner = value.fields["function"] if isinstance(value, Object) and value.cls in WRAPPERS else value
+    return inner if isinstance(inner, Function) else None
+
+
+def _receiver(cls: Class, function: Function, instance: Value) -> Value | None:
+    """What a method gets as its first argument: a static one gets none."""
+    wrapped = cls.find(function.name)
+    if not isinstance(wrapped, Object) or wrapped.cls not in WRAPPERS:
+        return instance
+    return cls if wrapped.cls is CLASSMETHOD else None
 
 
 def _enter_framework(machine: Machine, cls: Class, framework: Value, instance: Value) -> None:
@@ -112,10 +170,12 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
 
     def run() -> Value:
         machine.frames.append(function.frame.module)
-        machine.program.entered(machine)
+        machine.program.entered(machine, receiver)
+        if function.owner is not None and function.owner.find(FRAMEWORK) is not None:
+            machine.state.write(machine.modes, "in sight", None)  # the framework calls it
         given = guesses.arguments(machine, function, skip=len(args))
         result = call(machine, function, args, given, function.node, loose=True)
-        if not isinstance(result, Known | Unknown):
+        if not isinstance(result, Known) and getattr(result, "got", True):
             machine.emit("returned", function.node, result)
         return result
 
@@ -123,8 +183,25 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
     machine.outline = not trains(machine, function)
     try:
         _guarded(machine, run)
+        machine.outline = False
+        if averages(machine, function):
+            before = len(machine.events)
+            _guarded(machine, lambda: _repeated(machine, function, run))
+            machine.events[before:] = [one for one in machine.events[before:] if one.action == "growth"]
     finally:
         machine.entry, machine.outline = None, False
+
+
+def _repeated(machine: Machine, function: Function, run: Callable[[], Value]) -> Value:
+    """Call a function again and again, to see what grows with each call."""
+    now = Pass(Place(function.frame.file, function.node), -1, None, start=machine.state.mark)
+    for _ in range(PASSES):
+        now.number += 1
+        now.mark, now.events = machine.state.mark, len(machine.events)
+        machine.passes = [now]
+        run()
+    machine.program.passed(machine, now)
+    return NONE
 
 
 def _instance(machine: Machine, cls: Class) -> Value:
@@ -134,6 +211,32 @@ def _instance(machine: Machine, cls: Class) -> Value:
     given = guesses.arguments(machine, start, skip=1) if isinstance(start, Function) else {}
     made = make(machine, cls, [], given, cls.node or ast.Pass(), loose=True)
     return made if isinstance(made, Object) else Object(cls)
+
+
+def _enter_again(machine: Machine, cls: Class, methods: list[Function], instance: Value) -> None:
+    """Call the methods of an object again and again, in both orders, to see what becomes of the states of models that it keeps. Who calls them
+    gives the same things under the same names.
+    """
+    given = {
+        name: value for one in methods for name, value in guesses.arguments(machine, one, skip=1).items()
+    }
+
+    def run() -> Value:
+        now = Pass(Place(methods[0].frame.file, cls.node or ast.Pass()), -1, None)
+        for order in (methods, methods[::-1]):
+            now.number += 1
+            machine.passes = [now]
+            for one in order:
+                machine.frames.append(one.frame.module)
+                named = {name: given[name] for name in guesses.arguments(machine, one, skip=1)}
+                call(machine, one, [instance], named, one.node, loose=True)
+                machine.frames.pop()
+        return NONE
+
+    before, machine.entry = len(machine.events), cls
+    _guarded(machine, run)
+    machine.entry = None
+    machine.events[before:] = [one for one in machine.events[before:] if one.action in OF_STATES]
 
 
 def _guarded(machine: Machine, run: Callable[[], Value]) -> Value | None:

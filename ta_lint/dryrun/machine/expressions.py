@@ -7,23 +7,31 @@ from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.amounts import cuts_out
+from ta_lint.dryrun.machine.asked import asked_of_variable
 from ta_lint.dryrun.machine.assigning import assign
-from ta_lint.dryrun.machine.calling import ANY, Stopped, call
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import ANY, Stopped, call, native
 from ta_lint.dryrun.machine.comprehensions import INSIDE, MOST_ENTRIES
 from ta_lint.dryrun.machine.conditions import assume, decide, is_none
+from ta_lint.dryrun.machine.counts import Cycle
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.iteration import collected, each, elements
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import LARGEST, attribute, binary, boolean, item, part_of, truth
+from ta_lint.dryrun.machine.objects import attribute, boolean, item, key_of, part_of, truth
+from ta_lint.dryrun.machine.operators import LARGEST, binary
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
+from ta_lint.dryrun.sources import read_of, text
 from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
     NONE,
     REST,
     TRUE,
     Choice,
+    Class,
     External,
     Known,
+    Native,
     Object,
     OnDemand,
     Sequence,
@@ -61,14 +69,16 @@ def _name(machine: Machine, node: ast.Name, frame: Frame) -> Value:
 
 @evaluates(ast.JoinedStr)
 def _formatted(machine: Machine, node: ast.JoinedStr, frame: Frame) -> Value:
-    text: str | None = ""
+    pieces: list[Value] = []
     for part in node.values:
         value = evaluate(machine, part.value if isinstance(part, ast.FormattedValue) else part, frame)
-        plain = isinstance(value, Known) and not (
-            isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1)
-        )
-        text = f"{text}{value.value}" if plain and text is not None and len(text) < LARGEST else None  # type: ignore[attr-defined]
-    return Unknown("a formatted string", "str") if text is None else Known(text)
+        if isinstance(value, Object) and isinstance(shown := value.cls.find("__shown__"), Native):
+            native(shown, Call(machine, node, [value]))
+        is_formatted = isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1)
+        long = isinstance(value, Known) and isinstance(value.value, str) and len(value.value) >= LARGEST
+        plain = not (isinstance(value, Known) and (is_formatted or long))
+        pieces.append(value if plain else Unknown("a formatted string", "str"))
+    return text(*pieces)
 
 
 @evaluates(ast.FormattedValue)
@@ -127,9 +137,13 @@ def _attribute(machine: Machine, node: ast.Attribute, frame: Frame) -> Value:
     value = evaluate(machine, node.value, frame)
     found = attribute(machine, value, node.attr, node)
     if isinstance(found, Unknown) and found.of is value and isinstance(value, Object) and frame.site is None:
-        guessed = machine.program.guess(machine, node.attr, "")  # it gets it from out of sight
+        asked = asked_of_variable(machine, frame, node)
+        guessed = machine.program.guess(machine, node.attr, "", asked)  # it gets it from out of sight
+        if guessed is None and isinstance(node.ctx, ast.Store):
+            value.fields[node.attr] = found  # what is added to is there
         if guessed is not None:
             value.fields[node.attr] = guessed
+            machine.program.is_part(guessed, value)
             return guessed  # type: ignore[no-any-return]
     return found
 
@@ -145,6 +159,7 @@ def _slice(machine: Machine, node: ast.Slice, frame: Frame) -> Value:
         NONE if part is None else evaluate(machine, part, frame)
         for part in (node.lower, node.upper, node.step)
     ]
+    cuts_out(machine, parts[0])
     if all(isinstance(part, Known) for part in parts):
         return Slice(slice(*(part.value for part in parts)))  # type: ignore[attr-defined]
     return Unknown("a slice", "slice")
@@ -185,6 +200,8 @@ def _from(machine: Machine, parts: list[ast.expr], index: int, stops: bool, fram
     value = evaluate(machine, parts[index], frame)
     if index == len(parts) - 1:
         return value
+    if stops and isinstance(value, Cycle):  # it holds in other passes too
+        value = Unknown(value.why, value.type)
     verdict = truth(machine, value, parts[index])
     if verdict is stops:
         return value
@@ -263,6 +280,8 @@ def _compared(machine: Machine, kind: ast.cmpop, left: Value, right: Value, node
     if isinstance(kind, ast.Eq | ast.NotEq) and (left == NONE or right == NONE):
         same = _is_same(left, right)
         return boolean(None if same is None else same is isinstance(kind, ast.Eq))
+    if isinstance(kind, ast.Eq | ast.NotEq) and isinstance(left, Class) and isinstance(right, Class):
+        return boolean((left is right) is isinstance(kind, ast.Eq))
     return binary(machine, kind, left, right, node)
 
 
@@ -292,6 +311,8 @@ def _is_in(machine: Machine, left: Value, right: Value, node: ast.AST) -> bool |
             return True
         constants = isinstance(left, Known) and all(isinstance(one, Known) for one in right.items)
         return False if constants and right.rest is None else None
+    if (read := read_of(right)) is not None:
+        read.file.looked_for.update(key_of(left) or ())
     contains = library.find_method(right, "__contains__")
     if contains is not None:
         return truth(machine, call(machine, contains, [right, left], {}, node), node)

@@ -5,7 +5,8 @@ from itertools import count
 from typing import Any
 
 from ta_lint.dryrun.state import Changes
-from ta_lint.dryrun.values import Class, Consumer, Function, Place, Value
+from ta_lint.dryrun.streams import Consumer
+from ta_lint.dryrun.values import Class, Function, Place, Value
 
 moments = count()
 """Numbers frames and recordings in the order in which they begin."""
@@ -16,10 +17,13 @@ class Frame:
 
     __slots__ = (
         "born",
+        "call",
         "consumer",
         "exits",
         "file",
         "function",
+        "is_of_others",
+        "looked_at",
         "mark",
         "module",
         "names",
@@ -49,11 +53,17 @@ class Frame:
         self.receiver: Value | None = None
         """What the first argument of a method is."""
         self.names: dict[str, Value] = {}
+        self.looked_at = 0
+        """Of a module: how many of its names have been asked for other libraries that train networks,"""
+        self.is_of_others = False
+        """and whether there is one."""
         self.outside: dict[str, Frame] = {}
         """The frames of the names that `global` and `nonlocal` declare here."""
         self.returned: list[Value] = []
         self.exits: list[Changes] = []
         self.mark = 0
+        self.call: Place | None = None
+        """Of a function: where it is called."""
         self.site: Place | None = None
         """Of a function of a stub: where the program calls into it. What it does happens there."""
         self.consumer: Consumer | None = None
@@ -87,14 +97,24 @@ class Pass:
     """The moment before the loop."""
     mark: int = 0
     """The moment before this pass."""
+    began: int = 0
+    """How many events there were before the loop,"""
+    events: int = 0
+    """and before this pass."""
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
     inside: set[int] = field(default_factory=set)
     """The names of the functions that are called in this pass, which no other pass sees."""
     waits: Any = None
     """What makes a condition hold every few passes, for what happens only then."""
+    doubt: int = 0
+    """How many conditions around the loop nobody could decide."""
     site: Place | None = None
     """Of a loop in a library: where the program calls it."""
+    frame: Frame | None = None
+    """The call of the function that has the loop."""
+    bound: Value | None = None
+    """How many passes there are, if a range or the condition of the loop says so."""
 
     @property
     def settled(self) -> bool:

@@ -4,7 +4,18 @@ import ast
 
 from ta_lint.dryrun.machine.asked import asked_of
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import NONE, Choice, Class, Function, Known, Sequence, Table, Unknown, Value
+from ta_lint.dryrun.values import (
+    NONE,
+    Choice,
+    Class,
+    Function,
+    Known,
+    Sequence,
+    Setting,
+    Table,
+    Unknown,
+    Value,
+)
 
 
 def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Value]:
@@ -15,7 +26,7 @@ def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Valu
     for one in every:
         default = function.defaults.get(one.arg)
         if isinstance(default, Known | Class | Function) and default != NONE:
-            given[one.arg] = default
+            given[one.arg] = Setting(default.value) if isinstance(default, Known) else default
             continue
         asked = asked_of(function, one.arg)
         guessed = machine.program.guess(machine, one.arg, _words(one.annotation), asked)

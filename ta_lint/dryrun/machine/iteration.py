@@ -2,22 +2,27 @@
 
 import ast
 from collections.abc import Callable
+from functools import partial, reduce
+from typing import Final
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import attempt, call
+from ta_lint.dryrun.machine.counts import COUNT
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
     REST,
+    TRUE,
     Choice,
     Class,
-    Consumer,
+    Hidden,
+    Items,
     Known,
     Object,
     Sequence,
-    Stream,
     Table,
     Unknown,
     Value,
@@ -46,10 +51,7 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
     if isinstance(value, Known) and isinstance(value.value, str | tuple | list):
         return tuple(Known(one) for one in value.value), None
     if isinstance(value, Choice):
-        several = [elements(machine, one, node) for one in value.options if one != NONE]
-        if len(several) == 1:
-            return several[0]
-        return (), joined([joined_elements(machine, one, node) for one in value.options])
+        return _of_either(machine, value, node)
     if isinstance(value, Class) and value.is_a(library.find("enum.Enum")):  # type: ignore[arg-type]
         return tuple(
             one for one in value.fields.values() if isinstance(one, Object) and one.cls is value
@@ -66,6 +68,38 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
     if isinstance(value, Unknown):
         return (), Unknown(value.why, DATA if is_data(value) else None)
     return (), Unknown("an element of what is not known")
+
+
+def streamed(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream:
+    """The same, where a stream over what nobody knows says what it goes over."""
+    found = elements(machine, value, node)
+    if isinstance(found, Stream) or not isinstance(value, Unknown):
+        return found
+    return Stream(library.STREAM, lambda consumer: each(found, consumer), value, machine.place(node))
+
+
+def _are_over_one(several: list[Elements | Stream]) -> bool:
+    """Whether all of these go over the same, as a loader and a bar around it do."""
+    return (
+        len({id(one.of) if isinstance(one, Stream) and one.of is not None else id(one) for one in several})
+        == 1
+    )
+
+
+def _of_either(machine: Machine, value: Choice, node: ast.AST) -> Elements | Stream:
+    """The elements of one of several values: of lists, the first of each, the second of each, and so on."""
+    several = [elements(machine, one, node) for one in value.options if one != NONE]
+    if len(several) == 1 or _are_over_one(several):
+        return several[0]
+    lists = [Items(*one) for one in several if not isinstance(one, Stream)]
+    if len(lists) == len(several) and all(one.known for one in lists):
+        both = reduce(Items.either, lists)
+        return both.known, both.rest
+    any_one = joined([joined_elements(machine, one, node) for one in value.options])
+    first = several[0]
+    if isinstance(first, Stream) and all(isinstance(one, Stream) and one.of is not None for one in several):
+        return Stream(library.STREAM, partial(each, ((), any_one)), first.of, machine.place(node))
+    return (), any_one
 
 
 def exact(found: Elements | Stream) -> bool:
@@ -106,12 +140,25 @@ def each(found: Elements | Stream, consumer: Consumer) -> Flow:
         items, rest = items[:1], joined([*items[1:], *([] if rest is None else [rest])])
     passes = [*items, *([] if rest is None else [rest])]
     if rest is not None and not items:
-        passes.append(rest)
+        passes.append(_another(rest))
     for one in passes:
         flow = consumer(one)
         if flow is not Flow.ON:
             return flow
     return Flow.ON
+
+
+def _another(value: Value) -> Value:
+    """Another element that nobody knows."""
+    if (
+        isinstance(value, Sequence)
+        and value.rest is None
+        and any(isinstance(one, Unknown) for one in value.items)
+    ):
+        return Sequence(value.cls, tuple(map(_another, value.items)), None, value.made)
+    if isinstance(value, Unknown) and value.why != COUNT:
+        return Unknown(value.why, value.type, value.of, value.cuts)
+    return value
 
 
 def collected(
@@ -159,6 +206,42 @@ def unpacked(machine: Machine, value: Value, count: int, star: int | None, node:
         return [*[any_one] * star, library.list_of((), any_one), *[any_one] * behind]
     middle = items[star : len(items) - behind]
     return [*items[:star], library.list_of(middle), *items[len(items) - behind :]]
+
+
+BEGUN: Final = Hidden("it has given an element")
+
+
+LATER: Final = 3
+"""The element of a generator that stands for later ones, as those before it are of the first pass of a loop in it."""
+
+
+def taken(machine: Machine, stream: Stream) -> Value | None:
+    """The next element of a stream, None if there is none. What nobody calls is called often, and so takes later ones of a generator, too."""
+    goes_on = BEGUN in stream.fields
+    machine.state.write(stream.fields, BEGUN, TRUE)
+    generates = stream.of is None and not stream.settles
+    found = _drawn(machine, stream, LATER if goes_on and generates else 1, goes_on=goes_on)
+    if generates and not goes_on and machine.entry is not None and not machine.passes:
+        found = _drawn(machine, stream, LATER, goes_on=True)
+    if goes_on and isinstance(found, Known):
+        return Unknown("a later element", type(found.value).__name__)
+    return found
+
+
+def _drawn(machine: Machine, stream: Stream, number: int, *, goes_on: bool) -> Value | None:
+    """An element by its number, None if there are not so many."""
+    found: list[Value] = []
+
+    def take(element: Value) -> Flow:
+        found.append(element)
+        return Flow.BREAK if len(found) == number else Flow.ON
+
+    machine.draws, machine.goes_on = machine.draws + 1, machine.goes_on + goes_on
+    try:
+        stream.each(take)
+    finally:
+        machine.draws, machine.goes_on = machine.draws - 1, machine.goes_on - goes_on
+    return found[-1] if len(found) == number else None
 
 
 def stream_of(machine: Machine, value: Value, node: ast.AST, change: Callable[[Value], Value]) -> Value:

@@ -28,6 +28,8 @@ _LAST: list[tuple[str, Callable[[str], Value | None]]] = []
 TYPE = Class("type")
 OBJECT = Class("object")
 NUMBER = Class("float", (OBJECT,))
+ARRAY = Class("data")
+"""What is known of the methods of data, such as an array of numpy."""
 STRING = Class("str", (OBJECT,))
 LIST = Class("list", (OBJECT,))
 TUPLE = Class("tuple", (OBJECT,))

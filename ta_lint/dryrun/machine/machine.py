@@ -10,7 +10,7 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.memo import Memo
 from ta_lint.dryrun.state import Changes, State
-from ta_lint.dryrun.values import ENDS, Class, Place, Unknown, Value, join
+from ta_lint.dryrun.values import ENDS, Class, Mergeable, Object, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
@@ -25,8 +25,21 @@ MOST_THROWN = 8
 """Exceptions that are told apart where they are caught."""
 
 
-MODES = {"recording": True, "autocast": False}
-"""Whether autograd records, and whether the precision of an operation is chosen for it, where nothing else is said."""
+@dataclass(frozen=True, slots=True)
+class Half(Mergeable):
+    """Whether the precision that is chosen for operations is float16, on some path at least."""
+
+    on: bool = False
+
+    def either(self, other: "Half") -> "Half":
+        """Whether it is on one of two paths."""
+        return self if self.on else other
+
+
+MODES = {"recording": True, "autocast": False, "half": Half(), "scaler": None, "in sight": True}
+"""Whether autograd records, whether the precision of an operation is chosen for it, and whether that is float16, the gradient scaler that
+makes a step, and whether all context managers around are in sight, where nothing else is said.
+"""
 
 
 class Raised(Exception):
@@ -42,6 +55,8 @@ class Catch:
     """Where exceptions arrive that are raised from this moment on, and the state and the exception of each."""
 
     mark: int
+    frame: "Frame | None" = None
+    """Where it stands."""
     fits: Callable[[Value], bool | None] = lambda _: False
     """Whether an exception stays here."""
     thrown: list[tuple[Changes, Value]] = field(default_factory=list)
@@ -66,8 +81,16 @@ class Machine:
         self.frames: list[Frame] = []
         self.modes: dict[str, Any] = dict(MODES)
         """What holds for all code that runs; None is unknown."""
+        self.set_by_script: dict[str, Any] = {}
+        """What else holds where an entry begins: what the script has switched off may be on where its functions are called."""
         self.layers: list[Any] = []
-        """The modules whose `forward` runs now, the outermost first."""
+        """The modules whose `forward` runs now, the outermost first,"""
+        self.around_layers = 0
+        """and how many loops are around the outermost."""
+        self.draws = 0
+        """How many calls of `next` go on."""
+        self.goes_on = 0
+        """How many generators run on that have given an element before."""
         self.doubt = 0
         """How many conditions, of which nobody knows whether they hold, lie between the start of the entry and here."""
         self.steps = 0
@@ -88,13 +111,25 @@ class Machine:
         """The modules that something has put into a mode."""
         self._alternatives: dict[int, set[int]] = {}
         """Those that were built on other paths than one, so that there is either it or them; all by their ids."""
-        self.hooks: list[Value] = []
-        """What backward passes call."""
+        self.hooks: list[tuple[Value, Value, Place]] = []
+        """What backward passes call, for the gradient of which tensor, and where the program says so."""
         self.guessed: dict[tuple[Value | None, str], Value] = {}
         """The optimizers that code out of sight has given, by the entry and by what they are called."""
+        self.asked: dict[tuple[ast.AST, str], frozenset[str]] = {}
+        """What the variables of functions and scripts are asked for."""
+        self.instances: dict[Class, Object] = {}
+        """Of classes of the program, an object that it certainly makes,"""
+        self.ready: dict[Class, Object] = {}
+        """and one that has got a module whose mode something has set."""
+        self.missing: dict[tuple[Object, str], Unknown] = {}
+        """The attributes of objects that were asked for and that nobody knows."""
         self.called: set[ast.AST] = set()
         self.alone: set[ast.AST] = set()
         """The expressions that were evaluated for what they do, as nothing takes their value."""
+        self.followed: set[Value] = set()
+        """What nobody knows, and the program has taken the state of."""
+        self.accelerates = False
+        """Whether anything has gone to a device that is perhaps an accelerator."""
         self.misfits: dict[str, str] = {}
         """The functions of libraries that did not find what they look for in what they get, each with the line that it looks in."""
         self.catches: list[Catch] = []
@@ -130,14 +165,20 @@ class Machine:
     def emit(self, action: str, node: ast.AST, subject: Value | None = None, **detail: Any) -> Event:
         """Something happens here."""
         event = Event(
-            action, self.place(node), subject, self.doubt == 0,
+            action, self.place(node), subject, self.doubt,
             tuple((one.loop, one.number) for one in self.passes), detail,
-            tuple(frame.function for frame in self.frames if frame.function is not None),
-            self.entry, self._times(), self._site() is not None, self._is_in_library(),
+            self._called(),
+            self.entry, self._times(), self._site() is not None, self._is_in_library(), path=self.assumed,
             waits=next((one.waits for one in reversed(self.passes) if one.waits is not None), None),
+            in_each_pass=bool(self.passes) and self.doubt == self.passes[-1].doubt,
         )  # fmt: skip
         self.events.append(event)
         return event
+
+    def _called(self) -> tuple[Any, ...]:
+        """The functions that were called to come here; not a generator, whose elements a loop goes over."""
+        inner = self.frames.index(self.frames[-1]) + 1 if self.frames else 0
+        return tuple(frame.function for frame in self.frames[:inner] if frame.function is not None)
 
     def break_off(self, error: BaseException) -> None:
         """What runs ends here, before its end: nobody knows what it would have done. A program that ends itself is at its end."""
@@ -165,6 +206,15 @@ class Machine:
         frame = self.frames[-1]
         return frame.site or Place(frame.file, node)
 
+    def given_at(self, node: ast.AST, passes_on: Callable[[Frame], bool]) -> Place:
+        """Where a value is given that this code uses: the call of the functions that only pass it on, which `passes_on` tells of their frames."""
+        place = self.place(node)
+        for frame in reversed(self.frames):
+            if frame.call is None or not passes_on(frame):
+                break
+            place = frame.call
+        return place
+
     def mode(self, name: str) -> bool | None:
         """Whether a mode is on, None if nobody knows."""
         value = self.modes[name]
@@ -177,6 +227,11 @@ class Machine:
         self.state.write(self.modes, name, value)
         yield
         self.state.write(self.modes, name, before)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the entry has used up half of its steps: what has run before is not looked into any more."""
+        return self.limit - self.steps < self.most // 2
 
     def step(self) -> None:
         """One more statement or call.
@@ -198,23 +253,26 @@ class Machine:
         self.limit = min(self.steps + self.most, self.end)
         self.doubt, self.layers = 0, []
         self.passes, self.catches, self.assumed = [], [], {}
-        for name, value in MODES.items():
+        for name, value in (MODES | self.set_by_script).items():
             if self.modes[name] is not value:
                 self.state.write(self.modes, name, value)
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it."""
+    def aside(self, most: int | None = None) -> Iterator[None]:
+        """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it. It takes at
+        most so many steps, and goes no further.
+        """
         self.memo.spoil()
         depth, steps = len(self.frames), self.steps
         now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
-        self.passes, self.doubt, self.limit, self.state = [], 0, self.steps + self.most, State()
+        self.passes, self.doubt, self.state = [], 0, State()
+        self.limit = self.steps + (self.most if most is None else min(most, self.most))
         self.outline = self.checking = False
         self.catches, modes = [], dict(self.modes)
         try:
             yield
         except (Raised, Exhausted, RecursionError) as error:
-            if not depth:  # of a module that is imported, the further names are not known
+            if not depth:  # of what is imported, the further names are not known
                 self.break_off(error)
             self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
@@ -247,7 +305,7 @@ class Machine:
                 else:
                     parted = True
                     if self.passes and flow in (Flow.BREAK, Flow.RETURN):
-                        self.once(before)
+                        self.once(before, leaves=self._left(flow))
                     self.leave(flow)
             self.state.undo(mark)
             if new := [one for one in self.optimizers if id(one) not in known]:
@@ -275,13 +333,22 @@ class Machine:
         ids = {id(one) for one in values}
         return len(ids) > 1 and all(ids - {one} <= self._alternatives.get(one, set()) for one in ids)
 
-    def once(self, since: int, *, some_pass: bool = False) -> None:
+    def _left(self, flow: Flow) -> int:
+        """How many loops end here: those of the function that is left."""
+        return 1 if flow is Flow.BREAK else sum(one.frame is self.frames[-1] for one in self.passes)
+
+    def once(self, since: int, *, some_pass: bool = False, leaves: int = 0) -> None:
         """What has happened since there were so many events happens in one pass of the loop around it, of which nobody knows which one that
-        is in the case of `some_pass`.
+        is in the case of `some_pass`; so many loops `leaves` it.
         """
         for number in range(since, len(self.events)):
             event = self.events[number]
-            self.events[number] = replace(event, times=max(1, event.times // MANY), some_pass=some_pass)
+            self.events[number] = replace(
+                event,
+                times=max(1, event.times // MANY),
+                some_pass=some_pass,
+                leaves=max(event.leaves, leaves),
+            )
 
     def every_few(self, waits: Any, arm: Callable[[], Flow]) -> Flow:
         """Run what happens every few passes of the innermost loop, as `conditions.comes_round` says. If it goes on with the next pass, so does what is left of this one."""
@@ -304,6 +371,10 @@ class Machine:
             self.passes[-1].breaks.append(self.state.changes(self.passes[-1].start))
         elif flow is Flow.CONTINUE:
             self.passes[-1].continues.append(self.state.changes(self.passes[-1].mark))
+
+    def expects(self, error: Value) -> bool:
+        """Whether the function that runs has code around this for such an exception."""
+        return any(one.frame is self.frames[-1] and one.fits(error) is not False for one in self.catches)
 
     def throw(self, value: Value) -> NoReturn:
         """An exception of the program leaves from here.
@@ -343,16 +414,33 @@ class Machine:
             Raised: none of them gives a value.
         """
         values: list[Value] = []
+        happened: list[list[Event]] = []
+        start = len(self.events)
 
         def arm(run: Callable[[], Value]) -> Callable[[], Flow]:
             def evaluated() -> Flow:
+                before = len(self.events)
                 values.append(run())
+                happened.append(self.events[before:])
                 return Flow.ON
 
             return evaluated
 
         self.branch([arm(run) for run in arms])
+        if len(happened) == len(arms) > 1 and all(map(_are_alike, happened, happened[1:])):
+            self.events[start:] = [
+                replace(one, doubt=one.doubt - 1, path=self.assumed) for one in happened[0]
+            ]  # it happens on every path
         result = values[0] if values else Unknown("nothing is there")
         for value in values[1:]:
             result = join(result, value)
         return result
+
+
+def _are_alike(some: Sequence[Event], others: Sequence[Event]) -> bool:
+    """Whether the same happens to the same objects."""
+    return len(some) == len(others) and all(
+        (one.action, one.place, one.subject, one.doubt)
+        == (other.action, other.place, other.subject, other.doubt)
+        for one, other in zip(some, others, strict=True)
+    )

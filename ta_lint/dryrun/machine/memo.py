@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ta_lint.dryrun.machine.frame import Frame, moments
+from ta_lint.dryrun.sources import Pieces
 from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
     Bound,
@@ -25,6 +26,7 @@ from ta_lint.dryrun.values import (
     Object,
     OnDemand,
     Sequence,
+    Setting,
     Table,
     Unknown,
     Value,
@@ -102,6 +104,8 @@ class Arguments:
             or isinstance(value, Class | Function | Module)
         ):
             return value
+        if cls is Setting:
+            return Setting, value.value
         if cls is Bound:
             return Bound, self.part(value.receiver), self.part(value.function)
         if cls is Choice:
@@ -114,7 +118,7 @@ class Arguments:
         self.numbers[id(value)] = len(self.objects)
         self.objects.append(value)
         if cls is Unknown:
-            return Unknown, value.why, value.type, self.part(value.of), value.cuts
+            return Unknown, value.why, value.type, self.part(value.of), value.cuts, value.amount, value.source
         if cls is Sequence:
             return value.cls, *map(self.part, value.items), REST_OF, self.part(value.rest)
         if cls is Table:
@@ -214,7 +218,7 @@ class Memo:
             return None
         if past.asked and not past.asked.isdisjoint(key[0] for key in self._machine.assumed):
             return None
-        again = _Again(past, arguments)
+        again = _Again(self._machine, past, arguments)
         for one in result.thrown:
             self._machine.arrive(again.of(one))
         self._add(past)
@@ -248,7 +252,7 @@ class Memo:
             and all(one.holds() for one in recording.reads.values())
             and all(fields == copy for fields, copy in recording.before)
         ):
-            again = _Again(recording, recording.arguments)  # the caller may change what it gets
+            again = _Again(machine, recording, recording.arguments)  # the caller may change what it gets
             with suppress(Unfit, RecursionError):
                 kept[recording.arguments.key] = Result(
                     again.of(value), tuple(map(again.of, recording.thrown)), recording
@@ -353,7 +357,8 @@ class Memo:
 class _Again:
     """A value that a call gave, for another call of the same."""
 
-    def __init__(self, past: Notes, arguments: Arguments) -> None:
+    def __init__(self, machine: Any, past: Notes, arguments: Arguments) -> None:
+        self._machine, self._since, self._parts = machine, past.born, dict[Any, Any]()
         pairs = list(zip(past.arguments.objects, arguments.objects, strict=True))
         self._done: dict[int, Any] = {id(old): new for old, new in pairs}
         """What stands for each object, those of the arguments to begin with."""
@@ -379,11 +384,16 @@ class _Again:
             return self._done[at]
         if self._stays(value):
             return value
+        if isinstance(value, Mergeable) and not isinstance(value, Items):
+            return value.renewed(self._machine, self._since, self._parts)
         if len(self._done) > 2 * MOST_PARTS:
             raise Unfit
         if isinstance(value, Unknown):
             of = None if value.of is None else self.of(value.of)
-            made: Any = Unknown(value.why, value.type, of, value.cuts)
+            source, amount = value.source, value.amount and value.amount.of_another(self._machine)
+            if isinstance(source, Pieces):
+                source = Pieces(tuple(map(self.of, source.pieces)))
+            made: Any = Unknown(value.why, value.type, of, value.cuts, amount=amount, source=source)
         elif isinstance(value, Bound):
             made = Bound(self.of(value.receiver), self.of(value.function))
         elif isinstance(value, Choice):
@@ -406,8 +416,7 @@ class _Again:
         if isinstance(value, Object) and id(value.fields) in self._outside:
             return True
         library = isinstance(value, Class) and value.made is None
-        facts = isinstance(value, Mergeable) and not isinstance(value, Items)
-        return library or facts or id(value) in self._outside
+        return library or id(value) in self._outside
 
 
 def _is_made_by_code(value: Object) -> bool:

@@ -1,16 +1,15 @@
-"""What Python's objects do: attributes, items, operators, truth."""
+"""What Python's objects do: attributes, items, truth."""
 
 import ast
-import operator
-import re
-from collections.abc import Callable
 from typing import Any
 
 from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.amounts import ITEMS, as_item
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, native
-from ta_lint.dryrun.machine.counts import COMPUTED, of_a_count
+from ta_lint.dryrun.machine.counts import CHANGES, COUNT
 from ta_lint.dryrun.machine.machine import Machine, Raised
+from ta_lint.dryrun.sources import read_of
 from ta_lint.dryrun.state import ABSENT
 from ta_lint.dryrun.values import (
     DATA,
@@ -28,7 +27,9 @@ from ta_lint.dryrun.values import (
     Native,
     Object,
     OnDemand,
+    Place,
     Sequence,
+    Setting,
     Table,
     Unknown,
     Value,
@@ -38,40 +39,11 @@ from ta_lint.dryrun.values import (
     options,
 )
 
-LARGEST = 1 << 16
-"""Of a string, list or number that is computed. A larger one is a table, and nobody asks for its parts."""
-
-_WIDTH = re.compile(r"%[-+ #0(\w)]*?[\d*]")
-"""A format that says how long the text gets."""
-
-_OPERATORS: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Add: ("add", operator.add),
-    ast.Sub: ("sub", operator.sub),
-    ast.Mult: ("mul", operator.mul),
-    ast.Div: ("truediv", operator.truediv),
-    ast.FloorDiv: ("floordiv", operator.floordiv),
-    ast.Mod: ("mod", operator.mod),
-    ast.Pow: ("pow", operator.pow),
-    ast.MatMult: ("matmul", operator.matmul),
-    ast.BitAnd: ("and", operator.and_),
-    ast.BitOr: ("or", operator.or_),
-    ast.BitXor: ("xor", operator.xor),
-    ast.LShift: ("lshift", operator.lshift),
-    ast.RShift: ("rshift", operator.rshift),
-    ast.Eq: ("eq", operator.eq),
-    ast.NotEq: ("ne", operator.ne),
-    ast.Lt: ("lt", operator.lt),
-    ast.LtE: ("le", operator.le),
-    ast.Gt: ("gt", operator.gt),
-    ast.GtE: ("ge", operator.ge),
-}
-_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-
 
 def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     """`value.name`."""
     if isinstance(value, Choice):
-        found = [attribute(machine, one, name, node) for one in _there(value)]
+        found = [attribute(machine, one, name, node) for one in _there(value, name)]
         if len(found) > 1 and all(isinstance(one, Bound) for one in found):
             return Choice(tuple(dict.fromkeys(found)))  # however many: what is called may change its object
         return joined(found)
@@ -85,9 +57,10 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         return _class_attribute(machine, value, name, node)
     if not isinstance(value, Object):
         out_of_sight = isinstance(value, Unknown) and value.type is None
-        kind = library.UNSEEN if out_of_sight else library.class_of(value)
+        is_array = isinstance(value, Unknown) and value.type == DATA
+        kind = library.UNSEEN if out_of_sight else library.ARRAY if is_array else library.class_of(value)
         own = None if kind is None else kind.find(name)
-        return Bound(value, own) if own is not None else part_of(value, name)
+        return Bound(value, own) if own is not None else part_of(value, name, name)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
     has_fields = not isinstance(value, Sequence | Table)
@@ -102,8 +75,11 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     getter = value.cls.find("__getattr__")
     if getter is not None:
         return call(machine, getter, [value, Known(name)], {}, node)
-    unseen = library.UNSEEN.find(name) if value.cls.out_of_sight else None
-    return _missing(value.cls, name, value) if unseen is None else Bound(value, unseen)
+    of_the_program = value.cls.node is not None  # another class that it is mixed with may have it
+    unseen = library.UNSEEN.find(name) if value.cls.out_of_sight or of_the_program else None
+    if unseen is not None:
+        return Bound(value, unseen)
+    return machine.missing.setdefault((value, name), _missing(value.cls, name, value))
 
 
 def _class_attribute(machine: Machine, cls: Class, name: str, node: ast.AST) -> Value:
@@ -135,12 +111,15 @@ def _noted(machine: Machine, found: Value) -> None:
         machine.memo.outside(found)
 
 
-def _there(choice: Choice) -> tuple[Value, ...]:
-    """What has attributes: None is one of the values, but not where they are used."""
-    return tuple(one for one in choice.options if one != NONE) or choice.options
+def _there(choice: Choice, name: str) -> tuple[Value, ...]:
+    """Those of several values that may have an attribute: None is one of the values, but not where that is used, nor is what lacks it."""
+    return (
+        tuple(one for one in choice.options if one != NONE and has_attribute(one, name) is not False)
+        or choice.options
+    )
 
 
-def _missing(cls: Class, name: str, of: Value | None = None) -> Value:
+def _missing(cls: Class, name: str, of: Value | None = None) -> Unknown:
     beyond = next((base.name[1:] for base in cls.mro if base.name.startswith("?")), None)
     return Unknown(f"{beyond or cls.name}.{name} is out of sight", of=of)
 
@@ -182,7 +161,7 @@ def has_attribute(value: Value, name: str) -> bool | None:
     cls = value if isinstance(value, Class) else value.cls
     if name in value.fields or cls.find(name) is not None:
         return True
-    return None if cls.out_of_sight or cls.find("__getattr__") is not None or cls.node is None else False
+    return False if cls.is_whole and not cls.out_of_sight and cls.find("__getattr__") is None else None
 
 
 def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
@@ -191,6 +170,7 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
     if isinstance(value, Unknown) and value.type is None and isinstance(setter, Native):
         native(setter, Call(machine, node, [value, Known(name), new]))
     _keep(machine, value, new, node)
+    _is_written(machine, value, name)
     targets = [
         one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
     ]
@@ -237,7 +217,7 @@ def _keep(machine: Machine, holder: Value, value: Value, node: ast.AST) -> None:
 def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
     """`value[key]`."""
     if isinstance(value, Choice):
-        return joined([item(machine, one, key, node) for one in _there(value)])
+        return joined([item(machine, one, key, node) for one in _there(value, "__getitem__")])
     if isinstance(value, Sequence):
         return _element(value, key)
     if isinstance(value, Table):
@@ -257,13 +237,39 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
             return value  # a type such as `list[int]`
         if getter is not None:
             return call(machine, getter, [value, key], {}, node)
-    return part_of(value, "an item of what is not known")
+    where = None if read_of(value) is None else machine.place(node)
+    return part_of(value, "an item of what is not known", key_of(key), where)
 
 
-def part_of(value: Value, name: str) -> Unknown:
-    """An attribute or item of a value that is not known; that of data is data too."""
-    why = value.why if isinstance(value, Unknown) else name
-    return Unknown(why, DATA if is_data(value) else None, cuts=cuts_of(value))
+OF_WHOLES: set[str] = set()
+"""Why values are not known of which something is known that does not hold for what is in them."""
+
+
+def part_of(value: Value, name: str, key: Any = None, where: Place | None = None) -> Unknown:
+    """An attribute or item of a value that is not known, the same for the same key; that of data is data too."""
+    if not isinstance(value, Unknown):
+        return Unknown(name, DATA if is_data(value) else None, cuts=cuts_of(value))
+    part = value.parts.get(key)
+    if part is None:
+        read = read_of(value)
+        source = None if read is None else read.part(key, where)
+        why = "" if value.why in OF_WHOLES else value.why
+        part = Unknown(why, DATA if is_data(value) else None, cuts=cuts_of(value), source=source)
+    if key is not None:
+        value.parts[key] = part
+    return part
+
+
+def _is_written(machine: Machine, value: Value, key: Any) -> None:
+    """A part of a value that is not known is another one now."""
+    for one in options(value):
+        if isinstance(one, Unknown) and key in one.parts:
+            machine.state.write(one.parts, key, Unknown(one.why, DATA if is_data(one) else None))
+
+
+def key_of(key: Value) -> Any:
+    """What an item of a value that is not known is known again by."""
+    return (key.value,) if isinstance(key, Known) and _hashable(key.value) else None
 
 
 def _element(value: Sequence, key: Value) -> Value:
@@ -299,13 +305,19 @@ def _entry(value: Table, key: Value) -> Value:
 def set_item(machine: Machine, value: Value, key: Value, new: Value, node: ast.AST) -> None:
     """`value[key] = new`."""
     _keep(machine, value, new, node)
+    _is_written(machine, value, key_of(key))
     for target in options(value):
+        if isinstance(target, Sequence | Table) and machine.passes:
+            _note(machine, target, key, new, node)
         if isinstance(target, Table):
             at = key.value if isinstance(key, Known) and _hashable(key.value) else REST
             old = target.fields.get(at)
             machine.state.write(
                 target.fields, at, new if old is None or at is not REST else joined([old, new])
             )
+            for name, held in list(target.entries()) if at is REST and is_data(new) else ():
+                if isinstance(held, Known):  # a setting, which a command line may give
+                    machine.state.write(target.fields, name, joined([new, held]))
         elif isinstance(target, Sequence):
             if (
                 isinstance(key, Known)
@@ -321,74 +333,30 @@ def set_item(machine: Machine, value: Value, key: Value, new: Value, node: ast.A
             setter = target.cls.find("__setitem__")
             if setter is not None:
                 call(machine, setter, [target, key, new], {}, node)
+        elif isinstance(target, Unknown) and (item := as_item(machine, new, node)) is not None:
+            machine.state.write(target.parts, ITEMS, Unknown("items of an array", DATA, amount=item))
+
+
+def _note(machine: Machine, target: Object, key: Value, new: Value, node: ast.AST) -> None:
+    """A container gets an entry for each pass, or loses some."""
+    if isinstance(key, Known):
+        if isinstance(key.value, slice):
+            machine.emit("empty", node, target)
+        counts = type(key.value) is int
+    else:
+        counts = isinstance(key, Unknown) and key.why in (COUNT, CHANGES)
+    if counts:
+        machine.emit("append", node, target, value=new)
 
 
 def _hashable(value: Any) -> bool:
     return not isinstance(value, slice)
 
 
-def binary(
-    machine: Machine, kind: ast.AST, left: Value, right: Value, node: ast.AST, *, in_place: bool = False
-) -> Value:
-    """`left + right`, or `left += right`."""
-    name, compute = _OPERATORS[type(kind)]
-    if isinstance(left, Known) and isinstance(right, Known):
-        return _computed(compute, left.value, right.value)
-    if isinstance(left, Choice) or isinstance(right, Choice):
-        pairs = [(one, other) for one in options(left) for other in options(right)]
-        return joined([binary(machine, kind, one, other, node) for one, other in pairs])
-    if in_place:
-        method = library.find_method(left, f"__i{name}__")
-        if method is not None:
-            return call(machine, method, [left, right], {}, node)
-    comparison = isinstance(kind, _COMPARISONS)
-    for one, other, special in (
-        (left, right, f"__{name}__"),
-        (right, left, f"__{name}__" if comparison else f"__r{name}__"),
-    ):
-        method = library.find_method(one, special)
-        if method is not None:
-            return call(machine, method, [one, other], {}, node)
-    if (counted := of_a_count(machine, kind, left, right)) is not None:
-        return counted
-    if comparison:
-        return Unknown("it is compared", "bool")
-    kinds = {library.type_name(left), library.type_name(right)}
-    if not (is_data(left) and is_data(right)):
-        return Unknown(COMPUTED)
-    if DATA in kinds:
-        return Unknown(COMPUTED, DATA, cuts=cuts_of(left, right))
-    return Unknown(
-        COMPUTED,
-        "float" if "float" in kinds or isinstance(kind, ast.Div) else "int" if kinds == {"int"} else DATA,
-        cuts=cuts_of(left, right),
-    )
-
-
-def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:
-    if compute is operator.pow and not (isinstance(right, int | float) and abs(right) < 64):
-        return Unknown("a large power", "float")
-    if compute is operator.mul and any(isinstance(one, str | bytes | tuple) for one in (left, right)):
-        return Unknown("it is repeated")
-    if compute is operator.lshift and not (isinstance(right, int) and right < 256):
-        return Unknown("a large number", "int")
-    if compute is operator.mod and isinstance(left, str | bytes) and _WIDTH.search(str(left)):
-        return Unknown("a formatted string", "str")
-    try:
-        result = compute(left, right)
-    except Exception:  # noqa: BLE001 - whatever the program's own expression raises
-        return Unknown("it cannot be computed")
-    if isinstance(result, int) and abs(result).bit_length() > 256:
-        return Unknown("a large number", "int")
-    return (
-        Known(result)
-        if not isinstance(result, str | bytes) or len(result) < LARGEST
-        else Unknown("a long string", "str")
-    )
-
-
 def truth(machine: Machine, value: Value, node: ast.AST) -> bool | None:
     """Whether `if value` takes its branch."""
+    if isinstance(value, Setting) and value.is_open:
+        return None
     if isinstance(value, Known):
         return bool(value.value)
     if isinstance(value, Choice):

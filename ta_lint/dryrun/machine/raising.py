@@ -110,7 +110,8 @@ def finish(machine: Machine, body: Body, final: Body) -> Flow:
 def _caught(machine: Machine, body: Body, handlers: Sequence[Handler] = ()) -> tuple[Catch, Flow | None]:
     """Run a body; returns what was raised in it, and how it ended, None where every path raises."""
     depth = len(machine.frames), len(machine.passes)
-    catch = Catch(machine.state.mark, lambda value: _any(_fits(one, value) for one in handlers))
+    frame = machine.frames[-1] if handlers and machine.frames else None
+    catch = Catch(machine.state.mark, frame, lambda value: _any(_fits(one, value) for one in handlers))
     machine.catches.append(catch)
     gathered = machine.state.gathered
     try:

@@ -35,6 +35,17 @@ def _function(machine: Machine, function: Function) -> bool:
     return known[function.node]
 
 
+def actions_in(text: str) -> int:
+    """How many of torch's functions that train are called in a text."""
+    return len(set(_actions().findall(text)))
+
+
+def averages(machine: Machine, function: Function) -> bool:
+    """Whether a function goes over parameters and computes no loss: it may keep averages of them from call to call."""
+    text = machine.program.code(function.frame.file, function.node)
+    return "parameters(" in text and "backward" not in text
+
+
 def _named(function: Function, word: str) -> Value | None:
     """What a word means in a function: a method of its class, or a name around it."""
     if function.owner is not None and (found := function.owner.find(word)) is not None:

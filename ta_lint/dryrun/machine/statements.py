@@ -5,15 +5,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ta_lint.dryrun.flow import Flow
-from ta_lint.dryrun.machine import conditions
+from ta_lint.dryrun.machine import conditions, counts
 from ta_lint.dryrun.machine.assigning import assign, delete
 from ta_lint.dryrun.machine.calling import call, enter, hand_over, leave
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import binary
+from ta_lint.dryrun.machine.operators import binary
 from ta_lint.dryrun.machine.raising import Handler, attempt, finish
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.values import NONE, Bound, External, Known, Object, Stream, Unknown, Value
+from ta_lint.dryrun.streams import Stream
+from ta_lint.dryrun.values import NONE, Bound, External, Known, Object, Unknown, Value, is_data, options
 
 CHECKING = External("typing.TYPE_CHECKING")
 
@@ -21,8 +22,12 @@ CHECKING = External("typing.TYPE_CHECKING")
 @executes(ast.Expr)
 def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
     if not isinstance(node.value, ast.Constant):
-        machine.alone.add(node.value)
+        is_alone = not machine.program.shows(frame, node)
+        if is_alone:
+            machine.alone.add(node.value)
         value = evaluate(machine, node.value, frame)
+        if is_alone:
+            machine.program.dropped(machine, node.value, value)
         if isinstance(value, Bound):  # `optimizer.step` alone: it is not called, and should be
             hand_over(machine, [value.receiver], "a method that is not called", node)
     return Flow.ON
@@ -131,11 +136,32 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
 
         return taken
 
+    if isinstance(node.body[-1], ast.Break) and not node.orelse and machine.passes:
+        _limit(machine, node.test, frame)
+        machine.emit("way out", node.test, of=conditions.asks_for(machine, node.test, frame))
     arms = [arm(True, node.body), arm(False, node.orelse)]
     waits = conditions.comes_round(machine, node.test, frame) if machine.passes else None
+    cycle = None
     if waits is not None:
+        cycle = conditions.some_cycle(machine, node.test, frame)
+    elif machine.passes and (anew := conditions.counts_anew(machine, node, frame)) is not None:
+        waits, cycle = anew
+    if waits is not None:
+        if cycle is not None:
+            is_only = conditions.cycle_of(machine, node.test, frame) is not None
+            machine.emit("cycle", node.test, cycle=cycle, waits=waits, is_only=is_only)
         arms = [partial(machine.every_few, waits, one) for one in arms]
     return machine.branch(arms)
+
+
+def _limit(machine: Machine, test: ast.expr, frame: Frame) -> None:
+    """`if index > 10: break`, in each pass of a loop that `index` counts."""
+    now = machine.passes[-1]
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or machine.doubt > now.doubt:
+        return
+    counted = evaluate(machine, test.left, frame)
+    if isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq) and getattr(counted, "why", "") == counts.COUNT:
+        counts.limit_passes(machine, test, test.comparators[0], now.over)
 
 
 @executes(ast.Match)
@@ -247,13 +273,18 @@ def _within(machine: Machine, node: ast.With, index: int, frame: Frame) -> Flow:
         return run(machine, node.body, frame)
     item = node.items[index]
     manager = evaluate(machine, item.context_expr, frame)
+    managers = [one for one in options(manager) if isinstance(one, Object)]
+    if len(managers) > 1:
+        return _within_one_of(machine, node, index, frame, managers)
     if isinstance(manager, Stream):  # made by `contextlib.contextmanager`
         return _around(machine, node, index, frame, manager)
     entered = enter(machine, manager, item.context_expr) if isinstance(manager, Object) else manager
     if item.optional_vars is not None:
         assign(machine, item.optional_vars, entered, frame)
     if not isinstance(manager, Object):
-        return _within(machine, node, index + 1, frame)
+        in_sight = is_data(manager) and machine.modes["in sight"]
+        with machine.switched("in sight", in_sight):
+            return _within(machine, node, index + 1, frame)
 
     def left() -> Flow:
         leave(machine, manager, item.context_expr)
@@ -267,6 +298,28 @@ def _within(machine: Machine, node: ast.With, index: int, frame: Frame) -> Flow:
         return inside()
     kinds = call(machine, caught, [manager], {}, item.context_expr)
     return attempt(machine, inside, [Handler(kinds, lambda _: Flow.ON)], anywhere=False)
+
+
+def _within_one_of(
+    machine: Machine, node: ast.With, index: int, frame: Frame, managers: list[Object]
+) -> Flow:
+    """The body, inside of one of several context managers."""
+    item, before = node.items[index], dict(machine.modes)
+    entered = machine.choose([partial(enter, machine, one, item.context_expr) for one in managers])
+    if item.optional_vars is not None:
+        assign(machine, item.optional_vars, entered, frame)
+
+    def left() -> Flow:
+        def leaving(manager: Object) -> Flow:
+            leave(machine, manager, item.context_expr)
+            return Flow.ON
+
+        flow = machine.branch([partial(leaving, one) for one in managers])
+        for name in before.keys() & machine.modes.keys():
+            machine.state.write(machine.modes, name, before[name])
+        return flow
+
+    return finish(machine, lambda: _within(machine, node, index + 1, frame), left)
 
 
 def _around(machine: Machine, node: ast.With, index: int, frame: Frame, manager: Stream) -> Flow:

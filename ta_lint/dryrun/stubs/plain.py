@@ -4,11 +4,15 @@ import math
 from typing import NamedTuple
 
 from ta_lint.core.data import read
+from ta_lint.dryrun.machine.amounts import of_function
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import hand_over
+from ta_lint.dryrun.machine.factors import factors_of, number
 from ta_lint.dryrun.machine.library import OBJECT, define, family, method, new_class, stub
+from ta_lint.dryrun.stubs.python.functions import read as read_numbers
 from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.stubs.python.standard import KEEPS
+from ta_lint.dryrun.stubs.torch import outputs
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
@@ -42,7 +46,11 @@ _NUMBERS = frozenset(_PLAIN.libraries["numbers"].split())
 _OTHERS = frozenset(_PLAIN.libraries["others"].split())
 _DEEPEST = 3
 """The parts of the longest name of a library."""
-_READING = frozenset(_PLAIN.reading["functions"].split())
+_READING = {
+    name: effect
+    for kind, effect in (("arrays", read_numbers), ("shows", show))
+    for name in _PLAIN.reading[kind].split()
+}
 
 
 def done(made: Call, result: Value) -> Value:
@@ -51,20 +59,22 @@ def done(made: Call, result: Value) -> Value:
     hand_over(made.machine, functions, made.function, made.node)
     if made.function in _READING:
         for one in made.values():
-            show(made, one)
+            _READING[made.function](made, one)
     return result
 
 
 def numbers(made: Call) -> Value:
     """Numbers and text."""
-    return done(made, Unknown(f"what {made.function} gives", DATA, cuts=cuts_of(*made.values())))
+    outputs.used(made, outputs.NUMBERS, made.values())
+    own = of_function(made.values())
+    return done(made, Unknown(f"what {made.function} gives", DATA, cuts=cuts_of(*made.values()), amount=own))
 
 
 def handed_on(made: Call) -> Value:
     """Numbers and text, unless it gets something else, which it may hand on."""
     plain = all(map(_holds_data, made.values())) and not made.loose
-    kind = DATA if plain else None
-    return done(made, Unknown(f"what {made.function} gives", kind, cuts=cuts_of(*made.values())))
+    kind, got = (DATA, ()) if plain else (None, tuple(made.values()))
+    return done(made, Unknown(f"what {made.function} gives", kind, cuts=cuts_of(*made.values()), got=got))
 
 
 def _holds_data(value: Value) -> bool:
@@ -130,7 +140,10 @@ def _result(name: str, kind: str) -> None:
                 return Known(compute(*given))
             except (ArithmeticError, TypeError, ValueError):
                 pass
-        return done(made, Unknown(f"what {name} gives", kind, cuts=cuts_of(*made.values())))
+        why, cuts = f"what {name} gives", cuts_of(*made.values())
+        factors = factors_of(made.args[0]) if name in ("math.ceil", "math.floor") and made.args else None
+        own = of_function(made.values()) if kind == "float" else None
+        return done(made, number(why, kind, factors, cuts=cuts, amount=own))
 
     stub(name)(run)
 
@@ -144,4 +157,4 @@ for _name in _PLAIN.attributes["none"].split():
     define(NONE, _name)
 for _name in _PLAIN.attributes["classes"].split():
     new_class(_name)
-family("", _of_library)
+family("", _of_library, of_last_resort=True)

@@ -2,8 +2,9 @@
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import family, method, new_class, stub
+from ta_lint.dryrun.stubs.torch import outputs
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, HAS_BATCH_NORMS, distant
-from ta_lint.dryrun.values import NONE, Known, Native, Object, Unknown, Value
+from ta_lint.dryrun.values import FALSE, NONE, Known, Native, Object, Unknown, Value
 
 WITH_BATCH_NORMS = tuple(
     "densenet efficientnet googlenet inception mnasnet mobilenet regnet resnet resnext shufflenet wide_resnet".split()
@@ -16,6 +17,8 @@ def _model(made: Call) -> Value:
     has_norms = made.name.startswith(WITH_BATCH_NORMS) or made.name.endswith("_bn")
     if made.function.startswith("torchvision.models.") and has_norms:
         model.fields[HAS_BATCH_NORMS] = Known(made.name)
+    if any(made.given(99, name) not in (None, NONE, FALSE) for name in ("weights", "pretrained")):
+        made.emit("pretrained", model)
     return model
 
 
@@ -36,6 +39,15 @@ stub(
     "torchvision.models.get_model",
     "segmentation_models_pytorch.create_model",
 )(_model)
+
+
+@stub("pytorch_fid.inception.InceptionV3", "pytorch_fid.InceptionV3")
+def _of_fid(made: Call) -> Value:
+    """A network that comes with its weights."""
+    model = distant(made.machine, made)
+    model.fields[HAS_BATCH_NORMS] = Known(made.name)
+    made.emit("pretrained", model)
+    return model
 
 
 def _of_diffusers(name: str) -> Value | None:
@@ -82,7 +94,14 @@ def _tokens(made: Call) -> Value:
 
 @method(TOKENIZER, "__getattr__")
 def _of_tokenizer(made: Call) -> Value:
-    return Unknown(f"{made.constant(1, 'name')} of a tokenizer", "numbers")
+    """Its methods give text, or numbers, of the numbers that they get."""
+    name = f"{made.constant(1, 'name')} of a tokenizer"
+
+    def run(inner: Call) -> Value:
+        outputs.used(inner, outputs.NUMBERS, inner.values())
+        return Unknown(name, "numbers")
+
+    return Native(name, run) if str(made.constant(1, "name")).endswith("decode") else Unknown(name, "numbers")
 
 
 family("transformers.", _tokenizer)

@@ -8,6 +8,7 @@ import ast
 from functools import cache
 from pathlib import Path
 
+from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.counts import EVERY_FEW
 from ta_lint.dryrun.machine.frame import Frame
@@ -15,6 +16,7 @@ from ta_lint.dryrun.machine.library import family, stub
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.program import Program
+from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.values import NONE, Known, Unknown, Value
 from ta_lint.project.layout import Layout
 
@@ -68,6 +70,28 @@ def _every_few(made: object) -> Value:
 def _unknown(made: object) -> Value:
     """What a library's program says of a value that it does not know."""
     return Unknown("a value of a library")
+
+
+@stub("ta_lint.shown")
+def _shown(made: Call) -> Value:
+    """What a library's program says of values that people see."""
+    for one in made.values():
+        show(made, one)
+    return NONE
+
+
+@stub("ta_lint.wrapped")
+def _wrapped(made: Call) -> Value:
+    """What a library's program says of a model or an optimizer that it may keep copies of the weights for."""
+    made.emit("prepare", made.argument(0, "value"))
+    return NONE
+
+
+@stub("ta_lint.shared")
+def _shared(made: Call) -> Value:
+    """What a library's program says of a loader whose batches it shares out among so many processes."""
+    made.emit("share", made.argument(0, "loader"), among=made.argument(1, "processes"))
+    return NONE
 
 
 for _file in sorted(FOLDER.glob("*.stub")):

@@ -4,15 +4,9 @@ from ta_lint.dryrun.machine import iteration, library
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import keeps, list_of, method, new_class, stub
+from ta_lint.dryrun.streams import Stream
 from ta_lint.dryrun.stubs.python.functions import show
-from ta_lint.dryrun.values import (
-    DATA,
-    NONE,
-    Object,
-    Stream,
-    Unknown,
-    Value,
-)
+from ta_lint.dryrun.values import DATA, NONE, Object, Unknown, Value
 
 BAR = new_class(
     "tqdm.tqdm", "tqdm.asyncio.tqdm", "tqdm.auto.tqdm", "tqdm.autonotebook.tqdm", "tqdm.notebook.tqdm", "tqdm.notebook.tqdm_notebook",
@@ -30,7 +24,7 @@ def _elements(made: Call) -> Value:
 
 
 def _over(made: Call, value: Value) -> Value:
-    found = iteration.elements(made.machine, value, made.node)
+    found = iteration.streamed(made.machine, value, made.node)
     return found if isinstance(found, Stream) else list_of(*found)
 
 

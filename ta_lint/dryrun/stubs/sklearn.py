@@ -6,20 +6,9 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import STREAM, list_of, method, new_class, stub, tuple_of
+from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
-from ta_lint.dryrun.values import (
-    DATA,
-    NONE,
-    Consumer,
-    Known,
-    Object,
-    Place,
-    Sequence,
-    Stream,
-    Unknown,
-    Value,
-    joined,
-)
+from ta_lint.dryrun.values import DATA, NONE, Known, Object, Place, Sequence, Unknown, Value, joined
 
 PART = new_class("sklearn.model_selection.Part")
 """A part of data, or of the indices of it: `of` is the whole, `split` where it was split, and `number` tells its parts apart."""

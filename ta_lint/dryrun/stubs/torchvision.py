@@ -1,8 +1,10 @@
 """`torchvision`: datasets, transforms of images, operations on boxes. Its models are in `pretrained`."""
 
+from ta_lint.core.datasets import samples_of
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import family, method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.stubs.torch import dtypes
@@ -14,6 +16,7 @@ from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor, computed, tensors_
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
+    Hidden,
     Known,
     Native,
     Unknown,
@@ -21,6 +24,8 @@ from ta_lint.dryrun.values import (
     is_data,
     join,
 )
+
+SAMPLES = Hidden("how many samples a dataset has")
 
 # -- transforms ----------------------------------------------------------------------------------------
 
@@ -87,6 +92,13 @@ family("torchvision.transforms.", _transform)
 # -- datasets ------------------------------------------------------------------------------------------
 
 
+def _chosen(made: Call, samples: dict[bool | str, int]) -> Value:
+    """How many samples the part of a dataset has that this call chooses."""
+    default = next(iter(samples), None)
+    choice = made.constant(2, "train" if default is True else "split", default)
+    return Known(samples[choice]) if choice in samples else Unknown(LENGTH, "int")
+
+
 def _dataset(name: str) -> Value | None:
     """A dataset of images with labels."""
     last = name.rpartition(".")[2]
@@ -98,7 +110,13 @@ def _dataset(name: str) -> Value | None:
         own = made.own()
         for key in ("target_transform", "train", "transform"):
             made.machine.state.write(own.fields, key, made.kwargs.get(key, NONE))
+        made.machine.state.write(own.fields, SAMPLES, _chosen(made, samples_of(name)))
         return NONE
+
+    def length(made: Call) -> Value:
+        own = made.own()
+        cut = "data" in own.fields or "targets" in own.fields  # the program has put its own ones there
+        return Unknown(LENGTH, "int") if cut else own.fields.get(SAMPLES, Unknown(LENGTH, "int"))
 
     def sample(made: Call) -> Value:
         own = made.own()
@@ -110,6 +128,7 @@ def _dataset(name: str) -> Value | None:
 
     method(cls, "__init__")(init)
     method(cls, "__getitem__")(sample)
+    method(cls, "__len__")(length)
     method(cls, "__getattr__")(lambda made: Unknown(f"the {made.constant(1, 'name')} of a dataset", DATA))
     return cls
 

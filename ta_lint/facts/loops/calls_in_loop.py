@@ -4,7 +4,7 @@ Variables are followed into the functions of the project that receive them, so `
 the mode of `net`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,7 +12,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts.loops.loops import BACKWARD, Loop
+from ta_lint.facts.loops.loops import BACKWARD
 from ta_lint.facts.values.calls import Calls, called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
@@ -70,7 +70,6 @@ class CallsInLoop:
         self._own_events: dict[cst.Call, LoopCall] = {}
         self._variables: dict[Node, Variable | None] = {}
         self._model_names: dict[cst.Module, set[str]] = {}
-        self._optimized: dict[cst.Module, list[Variable]] = {}
 
     def events(self, region: Node) -> list[LoopCall]:
         """The calls in a region's own code and in the functions of the project that it calls, in the order of the source."""
@@ -274,84 +273,3 @@ class CallsInLoop:
     def sites(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls of a function from outside it."""
         return [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
-
-    def loops_over(self, places: Iterable[Node]) -> list[Loop]:
-        """The loops of the project that run one of these places, in their own code or through functions, the inner ones first."""
-        found: dict[Loop, None] = {}
-        pending = list(places)
-        reached: set[Node] = set()
-        while pending:
-            place = pending.pop()
-            found.update(dict.fromkeys(self._tree.loops(place)))
-            home = self._tree.home(place)
-            if isinstance(home, cst.FunctionDef) and home not in reached:
-                reached.add(home)
-                pending += self._calls.sites(home)
-        return sorted(found, key=self._tree.order, reverse=True)
-
-    def is_optimized(self, model: Variable) -> bool | None:
-        """Whether an optimizer that the project builds has parameters of a model.
-
-        None if no file that has the model builds an optimizer, or if it is not known where the model comes from.
-        """
-        meanings = self.meanings(model)
-        roots = [
-            self._tree.root,
-            *(self._tree.root_of(one[0]) for one in meanings if isinstance(one[0], cst.CSTNode)),
-        ]
-        optimized = [found for root in dict.fromkeys(roots) for found in self._optimized_in(root)]
-        if any(found[: len(one)] == one for one in meanings for found in optimized):
-            return True
-        is_given = isinstance(model[0], cst.Param) and self._calls.given(model[0]) is None
-        return None if is_given or not optimized else False
-
-    def optimized_by(self, optimizer: Node) -> list[Variable] | None:
-        """The models whose parameters an optimizer has; None if this file does not show them."""
-        made = self._kinds.construction(optimizer)
-        return (self._owners(made) or None) if made is not None else None
-
-    def _optimized_in(self, root: cst.Module) -> list[Variable]:
-        """The models whose parameters the optimizers of one file have."""
-        if root not in self._optimized:
-            calls = [
-                call for call in self._tree.within(root, cst.Call) if self._kinds.kind(call) is Kind.OPTIMIZER
-            ]
-            self._optimized[root] = [owner for call in calls for owner in self._owners(call)]
-        return self._optimized[root]
-
-    def _owners(self, optimizer: cst.Call) -> list[Variable]:
-        """The models whose `parameters()` are passed to a new optimizer."""
-        values: list[Node] = [arg.value for arg in optimizer.args[:1]]
-        values += [
-            self._kinds.origin(name) for value in values for name in self._tree.within(value, cst.Name)
-        ]
-        owners = (
-            self.variable(found.value)
-            for value in values
-            for found in self._tree.within(value, cst.Attribute)
-            if found.attr.value in ("parameters", "named_parameters", "trainable_parameters")
-        )
-        return list(dict.fromkeys(owner for owner in owners if owner is not None))
-
-    # -- comparing --------------------------------------------------------------------------------------------
-
-    def distinct(self, one: Variable | None, other: Variable | None) -> bool:
-        """Whether two variables certainly mean different objects, neither of them inside the other."""
-        if one is None or other is None:
-            return False
-        if one[-1] == other[-1]:
-            return False
-        shared = min(len(one), len(other))
-        return (
-            one[:shared] != other[:shared] and not self._made_of(one, other) and not self._made_of(other, one)
-        )
-
-    def _made_of(self, one: Variable, other: Variable) -> bool:
-        """Whether a variable holds something made from another: `wrapped = Wrapper(model)`."""
-        statement = one[0]
-        if not isinstance(statement, (cst.Assign, cst.AnnAssign)) or statement.value is None:
-            return False
-        parts = self._tree.within(statement.value, cst.Name)
-        return (
-            any((self.variable(part) or ())[:1] == other[:1] for part in parts) and statement is not other[0]
-        )

@@ -210,11 +210,6 @@ class GradientFlow:
         return self._paths[loss]
 
     @cached_property
-    def behind_losses(self) -> set[Node]:
-        """The expressions that any of the losses is computed from and that a gradient may flow through."""
-        return {node for loss in self.losses for node in self.path(loss)}
-
-    @cached_property
     def writes(self) -> dict[str, list[Write]]:
         """The writes of this file into tensors of variables, by variable: `buffer`, `self.buffer`."""
         found: dict[str, list[Write]] = {}
@@ -293,13 +288,6 @@ class GradientFlow:
     def _freezes(self) -> bool:
         """Whether parameters may be frozen, or gradients switched off, anywhere in the file."""
         return any(name.value in _FREEZING_WORDS for name in self._tree.all(cst.Name))
-
-    def is_on(self, node: Node) -> bool:
-        """Whether a node certainly runs with gradients.
-
-        It does at the top level of a script, in a function that runs a backward pass, and in one called only from such places.
-        """
-        return self._is_on(node, set())
 
     def _is_on(self, node: Node, seen: set[Node]) -> bool:
         if self._recording.records(node) is not True:

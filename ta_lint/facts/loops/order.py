@@ -7,7 +7,6 @@ functions of the project are entered, and the body of an inner loop runs once. W
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import libcst as cst
 
@@ -32,12 +31,7 @@ _SCHEDULER_NAME = regex(
 _CLIPS = regex(
     r"_?(dispatch_)?clip_?(master_)?(grad|gradient)s?(_?(norm|value|total_norm))?s?(_with_norm_?)?_?"
 )
-# The number of iterations of an inner loop that accumulates gradients.
-_ACCUMULATES = regex(r"accum", re.IGNORECASE)
 _CLEARS = regex(r"zero_?(\w+_)?grads?(_buffer)?|(clear|reset)_(\w+_)?grads?(ients)?|_foreach_zero_?")
-_TORCH_CLIPS = regex(
-    r"torch\.nn\.utils\.(clip_grad\.)?(clip_grad_norm_?|clip_grad_value_|clip_grads_with_norm_)"
-)
 
 # These take an optimizer and change neither its gradients nor its parameters.
 _HARMLESS = regex(
@@ -71,23 +65,6 @@ class LoopEvent:
 
 
 ExecutionPath = tuple[LoopEvent, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Accumulation:
-    """A loop that adds up the gradients of `count` backward passes for one step.
-
-    `guard` is the `if` in the loop that decides when to step, and `counter` is what it tests; `flushes` says that another
-    condition steps too, as in `or last`. Or `guard` is the loop itself, of `count` iterations, and the step comes after it.
-    """
-
-    loop: Loop
-    guard: cst.If | cst.For
-    counter: cst.BaseExpression | cst.BaseAssignTargetExpression
-    count: cst.BaseExpression
-    flushes: bool
-    step: LoopEvent
-    backwards: tuple[LoopEvent, ...]
 
 
 @dataclass(frozen=True)
@@ -268,33 +245,7 @@ class StepOrder:
     def _constructs(self, call: cst.Call) -> bool:
         return self._kinds.kind(call) is not None or (called_name(call) or "")[:1].isupper()
 
-    def clips_as_torch(self, clip: LoopEvent) -> bool:
-        """Whether an event clips with a function of torch, which does not unscale gradients first."""
-        called = self._names.qualified(clip.call.func)
-        if called is not None:
-            return _TORCH_CLIPS.fullmatch(called) is not None
-        return (dotted(clip.call.func) or "").rpartition(".")[0].endswith("nn.utils")
-
-    def minds_scale(self, nodes: Iterable[Node]) -> bool:
-        """Whether expressions mention the scale of a loss: `scaler.get_scale()`."""
-        return any(
-            "scale" in name.value.lower() for node in nodes for name in self._tree.within(node, cst.Name)
-        )
-
-    def unscales_by_hand(self, region: Node) -> bool:
-        """Whether a statement divides gradients by the scale: `p.grad /= scaler.get_scale()`."""
-        statements = self._tree.within(region, cst.Assign, cst.AugAssign, cst.Expr)
-        return any(
-            any(attribute.attr.value == "grad" for attribute in self._tree.within(statement, cst.Attribute))
-            and self.minds_scale([statement])
-            for statement in statements
-        )
-
     # -- regions ----------------------------------------------------------------------------------------------
-
-    def region(self, event: LoopEvent, *others: Action) -> Region | None:
-        """The innermost loop or function around an event in which these other actions happen too."""
-        return self._around(event.call, others)
 
     def region_by_calls(self, event: LoopEvent, *others: Action) -> Region | None:
         """The region of an event; if there is none, that of the only call of the function that the event is in."""
@@ -508,99 +459,6 @@ class StepOrder:
                 for call in self._own_calls(node)
             )
         return self._has_events[node, depth]
-
-    # -- accumulation -----------------------------------------------------------------------------------------
-
-    @cached_property
-    def accumulations(self) -> list[Accumulation]:
-        """The loops of this file that accumulate gradients and step under a guard: `if (i + 1) % k == 0:`."""
-        guarded = (self._accumulation(guard) for guard in self._tree.all(cst.If))
-        inner = (self._inner_accumulation(loop) for loop in self._tree.all(cst.For))
-        return [accumulation for accumulation in (*guarded, *inner) if accumulation is not None]
-
-    def _inner_accumulation(self, loop: cst.For) -> Accumulation | None:
-        """The accumulation of `for _ in range(accumulation_steps):` around a backward pass, with the step after the loop."""
-        call = loop.iter
-        if not isinstance(call, cst.Call) or called_name(call) != "range" or len(call.args) != 1:
-            return None
-        count = call.args[0].value
-        if _ACCUMULATES.search(plain(count)) is None:
-            return None
-        events = list(dict.fromkeys(event for path in self.paths(loop) for event in path))
-        backwards = tuple(event for event in events if event.action is Action.BACKWARD)
-        if not backwards or {event.action for event in events} & {Action.STEP, Action.CLEAR, Action.UNKNOWN}:
-            return None
-        home = self._tree.home(loop)
-        later = (event for event in self.events(Action.STEP) if self._tree.home(event.call) is home)
-        step = next((event for event in later if self._tree.before(loop, event.call)), None)
-        if step is None:
-            return None
-        return Accumulation(loop, loop, loop.target, count, True, step, backwards)
-
-    def _accumulation(self, guard: cst.If) -> Accumulation | None:
-        around = self._tree.loops(guard)
-        modulus = self._modulus(guard.test)
-        if not around or modulus is None:
-            return None
-        loop = around[0]
-        events = list(dict.fromkeys(event for path in self.paths(loop) for event in path))
-        guarded = [event for event in events if self.is_guarded(event.place, guard)]
-        steps = [event for event in guarded if event.action is Action.STEP]
-        backwards = tuple(event for event in events if event.action is Action.BACKWARD)
-        outside = {event.action for event in events if event not in guarded}
-        if not steps or not backwards or outside & {Action.STEP, Action.CLEAR, Action.UNKNOWN}:
-            return None
-        if not any(event.action is Action.CLEAR for event in guarded) or any(e in guarded for e in backwards):
-            return None
-        operation, flushes = modulus
-        return Accumulation(loop, guard, operation.left, operation.right, flushes, steps[0], backwards)
-
-    def guard(self, step: LoopEvent, loop: Loop) -> cst.If | None:
-        """The `if` that lets a step run only after several passes of its loop, as where gradients are accumulated.
-
-        It asks for a remainder, for a count that the loop resets, or for `sync_gradients` of Accelerate.
-        """
-        for test in self._tree.own(loop.body, cst.If):
-            if self.is_guarded(step.place, test) and self._recurs(test, loop):
-                return test
-        return None
-
-    def _recurs(self, guard: cst.If, loop: Loop) -> bool:
-        made = self._kinds.origin(guard.test)
-        test = made if isinstance(made, cst.BaseExpression) else guard.test
-        if any(isinstance(o.operator, cst.Modulo) for o in self._tree.within(test, cst.BinaryOperation)):
-            return True
-        names = self._tree.within(test, cst.Name, cst.Attribute)
-        if any(dotted(name) is not None and "sync_gradients" in str(dotted(name)) for name in names):
-            return True
-        counted = {dotted(added.target) for added in self._tree.own(loop.body, cst.AugAssign)}
-        reset = {
-            dotted(item.target)
-            for assign in self._tree.own(loop.body, cst.Assign)
-            if isinstance(assign.value, cst.Integer)
-            for item in assign.targets
-        }
-        return any(dotted(name) in counted & reset for name in names)
-
-    def is_guarded(self, node: Node, guard: cst.If) -> bool:
-        """Whether a node runs only if the guard allows it: in its body, or after `if ...: continue`."""
-        last = guard.body.body[-1] if guard.body.body else None
-        leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Continue)
-        if leaves or isinstance(last, cst.Continue):
-            return self._tree.contains(self._tree.block(guard), node) and not self._tree.before(node, guard)
-        return self._tree.contains(guard.body, node)
-
-    def _modulus(self, test: cst.BaseExpression) -> tuple[cst.BinaryOperation, bool] | None:
-        """The `i % k` that a condition tests, and whether the condition may hold for another reason too."""
-        made = self._kinds.origin(test)
-        if not isinstance(made, cst.BaseExpression):
-            return None
-        operations = self._tree.within(made, cst.BinaryOperation)
-        moduli = [operation for operation in operations if isinstance(operation.operator, cst.Modulo)]
-        if len(moduli) != 1:
-            return None
-        ors = [b for b in self._tree.within(made, cst.BooleanOperation) if isinstance(b.operator, cst.Or)]
-        return moduli[0], bool(ors)
 
 
 def _within(call: cst.Call, path: ExecutionPath) -> ExecutionPath:

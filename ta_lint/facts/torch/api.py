@@ -49,7 +49,7 @@ class Api:
         """All uses in source order. A symbol imported by name is used where it is imported, and only there."""
         found = [
             use
-            for use in chain(self._imports(), self._references(), self._method_calls())
+            for use in chain(self._imports(), self._references(), self._method_calls(), self._arguments())
             if not self._is_deliberate(use.node) and use.name not in self._patched
         ]
         return sorted(found, key=lambda use: self._tree.order(use.node))
@@ -105,6 +105,19 @@ class Api:
                 symbol = symbols().get(f"{owner}.{call.func.attr.value}")
                 if symbol is not None and self._is(call.func.value, kinds):
                     yield Use(call, symbol, f"{_PLACES[owner]}.{symbol.name}")
+
+    def _arguments(self) -> Iterator[Use]:
+        listed = last_names("argument")
+        for argument in self._tree.all(cst.Arg):
+            name = argument.keyword.value if argument.keyword is not None else ""
+            call = self._tree.parent[argument]
+            if name not in listed or not isinstance(call, cst.Call):
+                continue
+            path = self._names.qualified(call.func) or f"Tensor.{called_name(call)}"
+            for taker in (path, path.rpartition(".")[0]):
+                symbol = symbols().get(f"{taker}({name})")
+                if symbol is not None:
+                    yield Use(argument, symbol, f"{path}({name})")
 
     def _is(self, node: Node, kinds: tuple[Kind, ...]) -> bool:
         """Whether a value is of one of these kinds; arithmetic only if both operands are: not `tensor * operator`."""

@@ -1,4 +1,4 @@
-"""Under which autocast code runs, and whether it computes in float16."""
+"""Under which autocast code runs."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,10 @@ from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.vocabulary import PREPARER_NAMES
-from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
+from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
 _AUTOCAST = regex(r"torch\.(\w+\.)*autocast")
 _OF_DEVICE = regex(r"torch\.(cuda|cpu)\.amp\.(\w+\.)*autocast")
-_HALF = frozenset({"torch.float16", "torch.half"})
 
 
 class Autocasts:
@@ -66,21 +65,6 @@ class Autocasts:
         of_device = _OF_DEVICE.fullmatch(self._names.qualified(call.func) or "")
         enabled = argument(call, "enabled", 0 if of_device else 2)
         return enabled is not None and self._kinds.boolean(enabled) is False
-
-    def is_half(self, call: cst.Call) -> bool:
-        """Whether an autocast certainly computes in float16, which is what it does by default on all devices but the CPU."""
-        qualified = self._names.qualified(call.func) or ""
-        if not _AUTOCAST.fullmatch(qualified) or spreads(call) or self.is_off(call):
-            return False
-        of_device = _OF_DEVICE.fullmatch(qualified)
-        dtype = argument(call, "dtype", 1)
-        if dtype is not None:
-            names = [self._names.qualified(origin.node) for origin in self._flow.of(dtype).origins]
-            return bool(names) and _HALF.issuperset(name or "" for name in names)
-        if of_device is not None:
-            return of_device[1] == "cuda"
-        device = argument(call, "device_type", 0)
-        return device is not None and "cuda" in self.devices(device)
 
     def devices(self, node: Node) -> Iterator[str]:
         """The types of device that an expression may name, as far as they are known."""

@@ -118,39 +118,6 @@ class Checkpoints:
             return "scheduler"
         return "scaler" if self._kinds.is_scaler(owner) else None
 
-    def owner(self, value: Node) -> str | None:
-        """The path of the object whose state a value is: `model` for `model.module.state_dict()`."""
-        owner = _owner(value)
-        return bare(owner) if owner is not None else None
-
-    def objects(self, call: cst.Call) -> list[cst.Dict]:
-        """The dictionaries in the source of which the first argument of a call is made: its value, and what updates it."""
-        given = call.args[0].value if call.args and not call.args[0].star else None
-        if given is None:
-            return []
-        origin, path = self._kinds.origin(given), dotted(given)
-        if isinstance(origin, cst.Dict) or path is None:
-            return [origin] if isinstance(origin, cst.Dict) else []
-        assigns = self._tree.all(cst.Assign)
-        found: list[Node] = [
-            assign.value for assign in assigns if path in {dotted(item.target) for item in assign.targets}
-        ]
-        for update in self._tree.all(cst.Call):
-            if dotted(update.func) == f"{path}.update" and len(update.args) == 1:
-                found.append(update.args[0].value)
-        return [value for value in found if isinstance(value, cst.Dict)]
-
-    def roles_inside(self, entries: cst.Dict) -> set[str]:
-        """The roles of the objects in a dictionary, themselves or given to a call that wraps them."""
-        found: set[str | None] = set()
-        for element in entries.elements:
-            value = element.value
-            inside = [arg.value for arg in value.args] if isinstance(value, cst.Call) else []
-            found.update(self.role_of(one) for one in (value, *inside))
-            if isinstance(element, cst.DictElement) and "sched" in (literal_text(element.key) or ""):
-                found.add("scheduler")
-        return {role for role in found if role is not None}
-
     # -- what is loaded ---------------------------------------------------------------------------------------
 
     @cached_property
@@ -231,14 +198,6 @@ def _pairs(node: cst.Dict | cst.Call) -> list[tuple[str | None, Node]]:
         (literal_text(element.key) if isinstance(element, cst.DictElement) else None, element.value)
         for element in node.elements
     ]
-
-
-def bare(owner: Node) -> str | None:
-    """The path of an object, without the wrapper around a model: `model` of `model.module` and of `unwrap_model(model)`."""
-    if isinstance(owner, cst.Call) and called_name(owner) == "unwrap_model" and owner.args:
-        owner = owner.args[0].value
-    path = dotted(owner)
-    return path.removesuffix(".module") if path is not None else None
 
 
 def _owner(value: Node) -> Node | None:

@@ -63,10 +63,12 @@ class Rewrite(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name of torch: its full path, or for a method `Tensor.symeig` or `Module.register_backward_hook`."""
+    """A name of torch: its full path, or for a method `Tensor.symeig` or `Module.register_backward_hook`; of an argument, in parentheses
+    behind what takes it, which is a function, a method, or everything in a module.
+    """
 
     name: str = ""
-    kind: Literal["callable", "attribute", "method", "module"] = "callable"
+    kind: Literal["callable", "attribute", "method", "module", "argument"] = "callable"
     private: bool = False
     deprecated: Release | None = None
     quiet: bool = False
@@ -80,7 +82,7 @@ class Symbol(NamedTuple):
 
     @property
     def last(self) -> str:
-        return self.name.rpartition(".")[2]
+        return _last(self.name)
 
     @property
     def advice(self) -> str:
@@ -110,9 +112,12 @@ def last_names(*kinds: str) -> frozenset[str]:
 
 def keywords(status: Status) -> tuple[str, ...]:
     """The last names of all symbols with this status: a file that uses such a symbol contains one of them."""
-    return tuple(
-        sorted({name.rpartition(".")[2] for name, symbol in tables(_FILE).items() if status in symbol})
-    )
+    return tuple(sorted({_last(name) for name, symbol in tables(_FILE).items() if status in symbol}))
+
+
+def _last(name: str) -> str:
+    """`symeig` of `Tensor.symeig`, and `retain_variables` of `Tensor.backward(retain_variables)`."""
+    return re.split(r"[.(]", name.removesuffix(")"))[-1]
 
 
 def _contradiction(symbol: Symbol) -> str:

@@ -104,17 +104,13 @@ class Loaders:
         self._by_call: dict[cst.Call, LoaderCall | None] = {}
         self._passes: dict[cst.For, LoaderLoop | None] = {}
         self.all = self.made_in(tree.root)
-        self.replaced = self.replaced_in(tree.root)
+        self.replaced = any(_REPLACING.match(name) for name in names.imported_by(tree.root))
         """Whether a framework that this file imports may put another loader in the place of each."""
 
     def made_in(self, root: cst.Module) -> list[LoaderCall]:
         """The loaders that a file makes, in source order."""
         made = (self._loader(call) for call in self._tree.within(root, cst.Call))
         return [loader for loader in made if loader is not None]
-
-    def replaced_in(self, root: cst.Module) -> bool:
-        """Whether a framework that a file imports may put another loader in the place of each."""
-        return any(_REPLACING.match(name) for name in self._names.imported_by(root))
 
     @cached_property
     def passes(self) -> list[LoaderLoop]:
@@ -303,19 +299,3 @@ class Loaders:
         """The class of this file that a loader's dataset is an instance of."""
         made = self.dataset(loader)
         return self._classes.local(made.func) if isinstance(made, cst.Call) else None
-
-    def moves_to_device(self, loader: LoaderCall) -> bool:
-        """Whether the code that makes a loader's samples or batches calls `.to` or `.cuda`."""
-        made = self.dataset(loader)
-        klass = self.dataset_class(loader)
-        collate = loader.given("collate_fn")
-        parts: list[Node] = [part for part in (made, klass, collate) if part is not None]
-        if isinstance(collate, cst.Name):
-            parts += self._kinds.calls.functions(collate.value)
-        if isinstance(made, cst.Call):
-            parts += [self._kinds.origin(arg.value) for arg in made.args]
-        return any(_moves(call) for part in parts for call in self._tree.within(part, cst.Call))
-
-
-def _moves(call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value in ("cuda", "to")

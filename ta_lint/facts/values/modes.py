@@ -17,14 +17,11 @@ _TRAINS = regex(
     r"train|augment|perturb|corrupt|mc_|_mc|monte|sample|bayes|stochastic|uncertain", re.IGNORECASE
 )
 
-PRETRAINED = r"pytorch_fid\.(inception\.)?InceptionV3"
-"""Networks that come with their weights, as an expression."""
-
 # Layers and models that behave differently in training and evaluation.
 _DEPENDS_ON_MODE = regex(
     r"torch\.nn\.(\w*Dropout\w*|\w*BatchNorm\w*|RReLU|Transformer\w*)|torch\.nn\.functional\.\w*dropout\w*|"
     r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model|"
-    rf"{PRETRAINED}"
+    r"pytorch_fid\.(inception\.)?InceptionV3"
 )
 _MAKES_LAYERS = regex(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
 

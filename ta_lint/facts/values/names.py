@@ -766,10 +766,6 @@ def _imported_by(bindings: list[Binding], written: bool) -> str | None:
     return imported.pop() if len(imported) == 1 and optional else None
 
 
-def _is_walrus_in(statement: Node, binding: Binding, tree: Tree) -> bool:
-    return isinstance(binding.node, cst.NamedExpr) and tree.statement(binding.node) is statement
-
-
 def _is_constant(node: Node | None) -> bool:
     """`None`, `True` or `False`, which replaces a missing optional import."""
     return isinstance(node, cst.Name) and node.value in ("None", "True", "False")

@@ -16,7 +16,7 @@ def main():
         for i, (inputs, targets) in enumerate(loader):
             loss = nn.functional.mse_loss(model(inputs), targets) / 4
             loss.backward()
-            if (i + 1) % 4 == 0:  # suspected: TA610
+            if (i + 1) % 4 == 0:
                 optimizer.step()
                 optimizer.zero_grad()
     print(loss.item())

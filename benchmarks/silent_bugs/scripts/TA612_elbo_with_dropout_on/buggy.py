@@ -53,9 +53,7 @@ class Experiment:
 
     @torch.inference_mode()
     def test(self):
-        return sum(negative_elbo(self.model, x).item() for (x,) in self.test_loader) / len(
-            self.test_loader
-        )  # bug: TA612
+        return sum(negative_elbo(self.model, x).item() for (x,) in self.test_loader) / len(self.test_loader)
 
 
 if __name__ == "__main__":

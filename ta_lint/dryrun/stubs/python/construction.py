@@ -5,8 +5,10 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.amounts import amount
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call
+from ta_lint.dryrun.machine.factors import factors_of, number
 from ta_lint.dryrun.machine.library import (
     BASES,
     CLASSMETHOD,
@@ -26,6 +28,7 @@ from ta_lint.dryrun.machine.objects import (
     boolean,
     truth,
 )
+from ta_lint.dryrun.sources import Pieces, read_of
 from ta_lint.dryrun.values import (
     NONE,
     REST,
@@ -86,7 +89,11 @@ def _constructor(cls: Class, compute: Any) -> None:
             if convert is not None:
                 read.append(call(made.machine, convert, [one], {}, made.node))
         why = getattr(given[0], "why", "it is converted")
-        return Unknown(why, compute.__name__, cuts=cuts_of(*read))
+        factors = factors_of(given[0]) if compute in (int, float) else None
+        text = Pieces((given[0],))
+        source = text if compute is str else read_of(given[0]) or text
+        cuts, amounts = cuts_of(*read), amount(read[-1])
+        return number(why, compute.__name__, factors, cuts=cuts, amount=amounts, source=source)
 
     method(cls, "__new__")(new)
 
@@ -127,8 +134,6 @@ for _collected in (LIST, TUPLE, SET):
 
 define(SET, "builtins.frozenset")
 
-define(LIST, "collections.deque")
-
 
 @method(DICT, "__new__")
 def _dict(made: Call) -> Value:
@@ -161,7 +166,9 @@ def merge(table: Table, other: Value, made: Call) -> None:
         for key, value in other.entries():
             state.write(table.fields, key, value)
         return
-    items, rest = iteration.collected(made.machine, other, made.node)
+    mapping = other.cls.find("items") if isinstance(other, Object) else None
+    pairs = other if mapping is None else call(made.machine, mapping, [other], {}, made.node)
+    items, rest = iteration.collected(made.machine, pairs, made.node)
     for pair in items:
         known = isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Known)
         if known:

@@ -4,7 +4,9 @@ from math import prod
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.amounts import is_of_model, of_batch
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.counts import number_of
 from ta_lint.dryrun.machine.library import (
     DICT,
     LIST,
@@ -16,16 +18,20 @@ from ta_lint.dryrun.machine.library import (
     attribute_of,
     list_of,
     method,
+    new_class,
     tuple_of,
 )
 from ta_lint.dryrun.machine.objects import (
     item,
     set_item,
 )
+from ta_lint.dryrun.sources import filled
 from ta_lint.dryrun.stubs.python.construction import distinct, merge
 from ta_lint.dryrun.stubs.python.iterating import in_order
 from ta_lint.dryrun.values import (
     NONE,
+    TRUE,
+    Hidden,
     Known,
     Object,
     Sequence,
@@ -36,6 +42,20 @@ from ta_lint.dryrun.values import (
     joined,
 )
 
+BOUND = Hidden("that a list drops the first when it is full")
+DEQUE = new_class("collections.deque", bases=(LIST,))
+
+
+@method(DEQUE, "__new__")
+def _deque(made: Call) -> Value:
+    items, rest = (
+        iteration.collected(made.machine, made.args[1], made.node) if len(made.args) > 1 else ((), None)
+    )
+    own = Sequence(DEQUE, items, rest, made.place)
+    if made.argument(2, "maxlen") != NONE:
+        own.fields[BOUND] = TRUE
+    return own
+
 
 @method(LIST, "append", "add", "appendleft")
 @method(SET, "add")
@@ -45,6 +65,8 @@ def _append(made: Call) -> Value:
     if own.cls.is_a(SET) and value in own.items:
         return NONE
     made.emit("append", own, value=value)
+    if BOUND in own.fields:
+        made.emit("empty", own)
     state = made.machine.state
     if (
         own.rest is not None
@@ -62,6 +84,7 @@ def _append(made: Call) -> Value:
 def _extend(made: Call) -> Value:
     own = made.own(Sequence)
     items, rest = iteration.collected(made.machine, made.argument(1, "iterable"), made.node)
+    made.emit("append", own, value=list_of(items, rest))
     rest = join(own.rest, rest) if own.rest and rest else own.rest or rest
     if own.cls.is_a(SET):
         items, rest = distinct(own.items + items, rest)
@@ -109,6 +132,7 @@ def _apart(value: Value) -> bool:
 @method(SET, "pop")
 def _pop(made: Call) -> Value:
     own = made.own(Sequence)
+    made.emit("empty", own)
     index = made.constant(1, "index", -1)
     if own.rest is None and isinstance(index, int) and -len(own.items) <= index < len(own.items):
         items = list(own.items)
@@ -124,6 +148,7 @@ def _pop(made: Call) -> Value:
 def _insert(made: Call) -> Value:
     own = made.own(Sequence)
     index, value = made.constant(1, "index"), made.argument(2, "object")
+    made.emit("append", own, value=value)
     items = list(own.items)
     items.insert(index if isinstance(index, int) else len(items), value)
     made.machine.state.refill(own, items, own.rest)
@@ -139,6 +164,7 @@ def _verdict(made: Call) -> Value:
 @method(SET, "clear")
 def _clear(made: Call) -> Value:
     own = made.own(Sequence)
+    made.emit("empty", own)
     made.machine.state.refill(own, (), None)
     return NONE
 
@@ -166,6 +192,7 @@ def _reordered(made: Call) -> Value:
 @method(SET, "remove", "discard")
 def _removed(made: Call) -> Value:
     own, value = made.own(Sequence), made.argument(1, "object")
+    made.emit("empty", own)
     if own.rest is None and all(map(_apart, (*own.items, value))):
         items = list(own.items)
         if value in items:
@@ -176,10 +203,18 @@ def _removed(made: Call) -> Value:
     return NONE
 
 
-@method(LIST, "index", "count")
-@method(TUPLE, "index", "count")
+@method(LIST, "index")
+@method(TUPLE, "index")
 def _position(made: Call) -> Value:
     return Unknown("a position", "int")
+
+
+@method(LIST, "count")
+@method(TUPLE, "count")
+def _times(made: Call) -> Value:
+    rest = getattr(made.args[0], "rest", None)
+    counted = of_batch(made.machine, grows=1) if rest is not None and is_of_model(rest) else None
+    return Unknown("how often it is there", "int", amount=counted)
 
 
 @method(LIST, "__add__")
@@ -201,9 +236,9 @@ def _concatenated(made: Call) -> Value:
 @method(LIST, "__mul__", "__rmul__")
 @method(TUPLE, "__mul__", "__rmul__")
 def _repeated(made: Call) -> Value:
-    own, times = made.own(Sequence), made.args[1]
-    if isinstance(times, Known) and isinstance(times.value, int) and len(own.items) * times.value <= 64:
-        return Sequence(own.cls, own.items * times.value, own.rest, made.place)
+    own, times = made.own(Sequence), number_of(made.args[1])
+    if times is not None and len(own.items) * times <= 64:
+        return Sequence(own.cls, own.items * times, own.rest, made.place)
     return Sequence(own.cls, (), joined(own.every), made.place)
 
 
@@ -236,6 +271,8 @@ def _dict_values(made: Call) -> Value:
 @method(DICT, "get", "pop")
 def _dict_get(made: Call) -> Value:
     own, key = made.own(Table), made.argument(1, "key")
+    if made.name == "pop":
+        made.emit("empty", own)
     default = made.argument(2, "default")
     if isinstance(key, Known):
         if key.value in own.fields:
@@ -266,6 +303,7 @@ def _dict_update(made: Call) -> Value:
 @method(DICT, "clear")
 def _dict_clear(made: Call) -> Value:
     own = made.own(Table)
+    made.emit("empty", own)
     for key in list(own.fields):
         made.machine.state.remove(own.fields, key)
     return NONE
@@ -310,6 +348,8 @@ def _string(made: Call) -> Value:
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return Unknown("a string", "str")
         return list_of(map(Known, result)) if isinstance(result, list | tuple) else Known(result)
+    if name == "format" and isinstance(own, Known) and isinstance(own.value, str):
+        return filled(own.value, "{", made.args[1:] if not made.kwargs else [])
     return (
         list_of((), Unknown("a part of a string", "str"))
         if "split" in name

@@ -4,25 +4,24 @@ import ast
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.amounts import amount, averaged, batch_of, is_of_model, of_batch, side_by_side
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.counts import LENGTH
+from ta_lint.dryrun.machine.counts import LENGTH, Length
 from ta_lint.dryrun.machine.expressions import Slice
+from ta_lint.dryrun.machine.factors import Multiple, number
 from ta_lint.dryrun.machine.library import (
     DICT,
     class_of,
+    find,
     is_instance,
+    list_of,
     stub,
     table_of,
 )
-from ta_lint.dryrun.machine.objects import (
-    attribute,
-    binary,
-    boolean,
-    has_attribute,
-    set_attribute,
-    truth,
-)
+from ta_lint.dryrun.machine.objects import attribute, boolean, has_attribute, set_attribute, truth
+from ta_lint.dryrun.machine.operators import binary
+from ta_lint.dryrun.stubs.torch import outputs
 from ta_lint.dryrun.values import (
     DATA,
     ENDS,
@@ -31,6 +30,7 @@ from ta_lint.dryrun.values import (
     TRUE,
     Choice,
     Class,
+    External,
     Known,
     Object,
     Sequence,
@@ -50,15 +50,29 @@ def _reads(made: Call) -> Value:
 
 
 def show(made: Call, value: Value) -> None:
-    """What is printed or logged is read."""
-    if isinstance(value, Sequence):
-        for one in value.every:
-            show(made, one)
-    elif isinstance(value, Table):
-        for one in value.fields.values():
-            show(made, one)
-    elif isinstance(value, Object) and (shown := value.cls.find("__shown__")) is not None:
-        call(made.machine, shown, [value], {}, made.node)
+    """What is printed or logged is read, and people see it."""
+    for one in _parts(value):
+        read(made, one)
+        outputs.show(made, one)
+
+
+def read(made: Call, value: Value) -> None:
+    """The numbers of all tensors in this are read."""
+    for one in _parts(value):
+        if isinstance(one, Object) and (shown := one.cls.find("__shown__")) is not None:
+            call(made.machine, shown, [one], {}, made.node)
+
+
+def _parts(value: Value) -> list[Value]:
+    """A value, or what is in a list or dictionary: once, however many hold it."""
+    pending, found = [value], dict[int, Value]()
+    while pending:
+        one = pending.pop(0)
+        if id(one) not in found:
+            found[id(one)] = one
+            if isinstance(one, Sequence | Table):
+                pending += one.every if isinstance(one, Sequence) else one.fields.values()
+    return [one for one in found.values() if not isinstance(one, Sequence | Table)]
 
 
 @stub("builtins.bin", "builtins.chr", "builtins.hex", "builtins.input", "builtins.oct")
@@ -103,6 +117,21 @@ def _delattr(made: Call) -> Value:
 @stub("builtins.len")
 def _len(made: Call) -> Value:
     value = made.argument(0, "obj")
+    found = _counted(made, value)
+    if not isinstance(found, Unknown) or found.why != LENGTH:
+        return found
+    made.emit("count", value)
+    unseen = (
+        isinstance(value, Unknown)
+        and (batch := batch_of(made.machine)) is not None
+        and value is not batch.over
+    )
+    result = Length(value, amount=of_batch(made.machine, grows=True, counts=True) if unseen else found.amount)
+    result.inner = found if isinstance(found, Length) else None
+    return result
+
+
+def _counted(made: Call, value: Value) -> Value:
     if isinstance(value, Sequence):
         return Known(len(value.items)) if value.rest is None else Unknown(LENGTH, "int")
     if isinstance(value, Table):
@@ -154,6 +183,9 @@ def _getattr(made: Call) -> Value:
     value, name = made.argument(0, "obj"), made.argument(1, "name")
     names = [one.value for one in options(name) if isinstance(one, Known) and isinstance(one.value, str)]
     if not names:
+        several = find(f"{value.name}.*") if isinstance(value, External) else None
+        if several is not None and not isinstance(several, External):
+            return several
         return Unknown("an attribute whose name is not known")
     found = [attribute(made.machine, value, one, made.node) for one in names]
     if len(made.args) > 2 and has_attribute(value, names[0]) is False:
@@ -188,10 +220,19 @@ def _hasattr(made: Call) -> Value:
 
 @stub("builtins.sum")
 def _sum(made: Call) -> Value:
-    items, rest = iteration.collected(made.machine, made.argument(0, "iterable"), made.node)
+    given = made.argument(0, "iterable")
+    adds_up = given.cls.find("sum") if isinstance(given, Object) and len(made.args) == 1 else None
+    if adds_up is not None:  # a tensor
+        return call(made.machine, adds_up, [given, Known(0)], {}, made.node)
+    items, rest = iteration.collected(made.machine, given, made.node)
     total: Value = made.argument(1, "start", 0)
     for one in [*items, *([] if rest is None else [rest])]:
         total = binary(made.machine, ast.Add(), total, one, made.node)
+    held = side_by_side(given if isinstance(given, Sequence) else list_of(items, rest))
+    if isinstance(total, Unknown) and held is not None:
+        total.amount = averaged(made.machine, held, None, made.node, is_sum=True)
+    elif isinstance(total, Unknown) and rest is not None and is_of_model(rest):
+        total.amount = of_batch(made.machine, grows=True)
     return total if rest is None or not isinstance(total, Known) else Unknown("a sum")
 
 
@@ -207,6 +248,9 @@ def _extreme(made: Call) -> Value:
             return Known((max if made.name == "max" else min)(constants))
         except TypeError:
             return Unknown("it cannot be compared")
+    others = [one for one in values if not isinstance(one, Known)]
+    if len(others) == 1 and isinstance(others[0], Multiple):  # `max(1, len(loader) // 4)`
+        return others[0]
     return joined(values) if values else Unknown("nothing is there")
 
 
@@ -216,7 +260,8 @@ def _arithmetic(made: Call) -> Value:
     own = value.cls.find("__abs__") if isinstance(value, Object) else None
     if own is not None:
         return call(made.machine, own, [value], {}, made.node)
-    return Unknown("a number", "float")
+    factors = value.factors if made.name == "round" and isinstance(value, Multiple) else None
+    return number("a number", "float", factors, amount=amount(value))
 
 
 @stub("builtins.any", "builtins.all")

@@ -1,26 +1,31 @@
 """Functions that make something to iterate over, or go over it."""
 
+import ast
+
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.amounts import END, STEP, gone_over
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.counts import COUNT
+from ta_lint.dryrun.machine.counts import BOUND, COUNT, LENGTH, limit_passes, number_of
 from ta_lint.dryrun.machine.library import (
     STREAM,
     list_of,
+    method,
     stub,
     tuple_of,
 )
 from ta_lint.dryrun.machine.objects import truth
+from ta_lint.dryrun.machine.operators import binary
+from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
     Class,
-    Consumer,
+    Hidden,
     Known,
     Object,
     Sequence,
-    Stream,
     Unknown,
     Value,
     join,
@@ -35,18 +40,23 @@ _FEW_INSIDE = 12
 
 @stub("builtins.range")
 def _range(made: Call) -> Value:
-    bounds = [one.value if isinstance(one, Known) else None for one in made.args]
-    if bounds and all(isinstance(one, int) for one in bounds):
+    bounds = [number_of(one) for one in made.args]
+    if len(bounds) > 1:
+        made.emit("start", None, at=made.args[0])
+    if bounds and None not in bounds:
         try:
             numbers = range(*bounds)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return Unknown("a range that does not fit")
         if len(numbers[: _FEW + 1]) <= _FEW:
-            return list_of(map(Known, numbers))
+            listed = list_of(map(Known, numbers))
+            listed.fields[BOUND] = Known(len(numbers))
+            return listed
         first: Value = Known(numbers[0])
         few = tuple(map(Known, numbers)) if len(numbers[: _FEW_INSIDE + 1]) <= _FEW_INSIDE else None
+        count: Value = Known(numbers.index(numbers[-1]) + 1)  # `len` fails for very many
     else:
-        few = None
+        few, count = None, Unknown(LENGTH, "int")
         first = Known(0) if len(bounds) == 1 else made.args[0] if made.args else Unknown("a number", "int")
 
     def each(consumer: Consumer) -> Flow:
@@ -58,16 +68,33 @@ def _range(made: Call) -> Value:
 
     result = Stream(RANGE, each, None, made.place)
     result.few = few
+    result.fields[NUMBERS] = count
+    if len(bounds) == 3:
+        result.fields[STEP] = made.args[2]
+        result.fields[END] = made.args[1]
+    if len(bounds) == 1:
+        result.fields[BOUND] = made.args[0]
+    elif len(bounds) == 2 and isinstance(made.args[0], Known):
+        result.fields[BOUND] = binary(made.machine, ast.Sub(), made.args[1], made.args[0], made.node)
+    elif len(bounds) == 2:  # from where a run resumes
+        result.fields[BOUND] = made.args[1]
     return result
 
 
 RANGE = Class("range", (STREAM,))
+NUMBERS = Hidden("how many numbers a range has")
+
+
+@method(RANGE, "__len__")
+def _numbers(made: Call) -> Value:
+    known: Value = made.own().fields[NUMBERS]
+    return known
 
 
 @stub("builtins.enumerate", "tqdm.contrib.tenumerate")
 def _enumerate(made: Call) -> Value:
     start = made.constant(1, "start", 0)
-    found = iteration.elements(made.machine, made.argument(0, "iterable"), made.node)
+    found = iteration.streamed(made.machine, made.argument(0, "iterable"), made.node)
     if isinstance(found, tuple):
         items, rest = found
         numbered = [
@@ -88,7 +115,10 @@ def _enumerate(made: Call) -> Value:
 
         return over.each(numbered)
 
-    return Stream(STREAM, each, over.of, made.place, settles=over.settles)
+    result = Stream(STREAM, each, over.of, made.place, settles=over.settles)
+    if BOUND in over.fields:
+        result.fields[BOUND] = over.fields[BOUND]
+    return result
 
 
 def _turned(rows: list[iteration.Elements]) -> Value:
@@ -102,6 +132,8 @@ def _turned(rows: list[iteration.Elements]) -> Value:
 
 @stub("builtins.zip", "itertools.zip_longest", "tqdm.contrib.tzip")
 def _zip(made: Call) -> Value:
+    for one in made.args:
+        gone_over(made.machine, one, made.node)
     found = [iteration.elements(made.machine, one, made.node) for one in made.args]
     stream = next((one for one in found if isinstance(one, Stream)), None)
     if made.loose and stream is None and found:
@@ -119,17 +151,7 @@ def _zip(made: Call) -> Value:
             )
         return list_of(rows)
     position = found.index(stream)
-    others = [
-        Unknown("an element") if isinstance(one, Stream) and index != position else
-        joined([*one[0], *([] if one[1] is None else [one[1]])]) if isinstance(one, tuple) else NONE
-        for index, one in enumerate(found)
-    ]  # fmt: skip
     counts = [len(one[0]) for one in found if isinstance(one, tuple) and one[1] is None]
-    for index, one in enumerate(found):
-        if isinstance(one, Stream) and index != position:
-            items, rest = iteration.collected(made.machine, one, made.node)
-            others[index] = joined([*items, *([] if rest is None else [rest])])
-            counts += [len(items)] if rest is None else []
     over, least = stream, min(counts, default=None)
 
     def each(consumer: Consumer) -> Flow:
@@ -138,19 +160,22 @@ def _zip(made: Call) -> Value:
         def row(element: Value) -> Flow:
             nonlocal number, ended
             number += 1
-            ended = least is not None and number > least
-            return (
-                Flow.BREAK
-                if ended
-                else consumer(
-                    tuple_of([element if index == position else other for index, other in enumerate(others)])
-                )
-            )
+            parts = [
+                element if index == position else
+                iteration.taken(made.machine, one) if isinstance(one, Stream) else
+                joined([*one[0], *([] if one[1] is None else [one[1]])])
+                for index, one in enumerate(found)
+            ]  # fmt: skip
+            known = [one for one in parts if one is not None]
+            ended = len(known) < len(parts) or (least is not None and number > least)
+            return Flow.BREAK if ended else consumer(tuple_of(known))
 
         flow = Flow.ON if least == 0 else over.each(row)
         return Flow.ON if ended else flow
 
-    return Stream(STREAM, each, over.of, made.place, settles=over.settles)
+    result = Stream(STREAM, each, over.of, made.place, settles=over.settles)
+    result.fields[BOUND] = Unknown("the least of several lengths", "int")
+    return result
 
 
 @stub("builtins.iter")
@@ -195,6 +220,7 @@ def in_order(items: tuple[Value, ...], rest: Value | None, how: dict[str, Value]
 @stub("builtins.next")
 def _next(made: Call) -> Value:
     value = made.argument(0, "iterator")
+    made.emit("next", value)
     if isinstance(value, Object) and (own := value.cls.find("__next__")) is not None:
         return call(made.machine, own, [value], {}, made.node)
     found = iteration.elements(made.machine, value, made.node)
@@ -205,14 +231,7 @@ def _next(made: Call) -> Value:
             if items
             else rest or (made.args[1] if len(made.args) > 1 else Unknown("the next element"))
         )
-    first: list[Value] = []
-
-    def take(element: Value) -> Flow:
-        first.append(element)
-        return Flow.BREAK
-
-    found.each(take)
-    return first[0] if first else Unknown("the next element")
+    return iteration.taken(made.machine, found) or Unknown("the next element")
 
 
 @stub("builtins.map")
@@ -254,7 +273,16 @@ def _chain(made: Call) -> Value:
 @stub("itertools.cycle", "itertools.islice")
 def _on_and_on(made: Call) -> Value:
     found = iteration.elements(made.machine, made.argument(0, "iterable"), made.node)
-    return found if isinstance(found, Stream) else list_of(*found)
+    if isinstance(found, Stream) and made.name == "cycle":
+        made.emit("keep", found.of)
+    elif isinstance(found, Stream) and isinstance(made.node, ast.Call) and len(made.args) == 2:
+        limit_passes(made.machine, made.node, made.node.args[-1], found.of)
+    if not isinstance(found, Stream):
+        return list_of(*found)
+    result = Stream(STREAM, found.each, found.of, found.made, settles=found.settles)
+    is_first = made.name == "islice" and len(made.args) == 2
+    result.fields[BOUND] = made.args[1] if is_first else Unknown("how many there are", "int")
+    return result
 
 
 @stub("itertools.count")

@@ -9,6 +9,7 @@ from ta_lint.dryrun.machine.library import (
     OBJECT,
     define,
     find,
+    keeps,
     list_of,
     method,
     new_class,
@@ -16,19 +17,22 @@ from ta_lint.dryrun.machine.library import (
     table_of,
     tuple_of,
 )
+from ta_lint.dryrun.streams import Stream
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
     Bound,
     Class,
+    External,
     Function,
     Known,
     Object,
     Sequence,
-    Stream,
     Table,
     Unknown,
     Value,
+    joined,
+    options,
 )
 
 
@@ -79,6 +83,15 @@ def _suppressed(made: Call) -> Value:
     return own.fields["kinds"]  # type: ignore[no-any-return]
 
 
+NOTHING = new_class("contextlib.nullcontext")
+keeps(NOTHING, "enter_result")
+
+
+@method(NOTHING, "__enter__")
+def _entered(made: Call) -> Value:
+    return made.own().fields["enter_result"]  # type: ignore[no-any-return]
+
+
 @stub("ta_lint.keeps")
 def _keeps(made: Call) -> Value:
     return made.args[0] if made.args else NONE
@@ -100,7 +113,7 @@ KEEPS = find("ta_lint.keeps")
 )
 def _itself(made: Call) -> Value:
     """A decorator that keeps its function; with options it makes one that does."""
-    return made.args[0] if made.args and isinstance(made.args[0], Function) else KEEPS
+    return made.args[0] if made.args and isinstance(made.args[0], Function | External) else KEEPS
 
 
 @stub("functools.wraps")
@@ -122,20 +135,34 @@ def _cast(made: Call) -> Value:
 
 @stub("copy.deepcopy", "copy.copy")
 def _copy(made: Call) -> Value:
-    value = made.argument(0, "x")
-    own = value.cls.find("__copied__") if isinstance(value, Object) else None
+    given = made.argument(0, "x")
+    return joined([_copy_of(made, one) for one in options(given)])
+
+
+def _copy_of(made: Call, value: Value) -> Value:
+    deep = made.name == "deepcopy"
+    names = ("__copied__",) if deep else ("__copy__", "__copied__")
+    own = next(filter(None, map(value.cls.find, names)), None) if isinstance(value, Object) else None
     if own is not None:
         return call(made.machine, own, [value], {}, made.node)
-    return copied(value)
+    return copied(value, deep=deep) if deep or isinstance(value, Sequence | Table) else value
 
 
-def copied(value: Value) -> Value:
-    """A copy of a list or dictionary, with all that is in it; any other value stays."""
+def copied(value: Value, done: dict[int, Value] | None = None, *, deep: bool = True) -> Value:
+    """A copy of a list or dictionary, `deep` with all that is in it; any other value stays, and so does one that is inside of itself."""
+    done = {} if done is None else done
+    if id(value) in done or not isinstance(value, Object):
+        return done.get(id(value), value)
+    if not isinstance(value, Sequence | Table):
+        return value.copied()
+    done[id(value)] = value
     if isinstance(value, Sequence):
-        return Sequence(value.cls, tuple(copied(one) for one in value.items), value.rest, value.made)
-    if isinstance(value, Table):
-        return Table(value.cls, value.made, {key: copied(one) for key, one in value.fields.items()})
-    return value
+        items = tuple(copied(one, done) if deep else one for one in value.items)
+        done[id(value)] = Sequence(value.cls, items, value.rest, value.made)
+    else:
+        fields = {key: copied(one, done) if deep else one for key, one in value.fields.items()}
+        done[id(value)] = Table(value.cls, value.made, fields)
+    return done[id(value)]
 
 
 @stub("math.prod", "numpy.prod")
@@ -199,3 +226,17 @@ define(Known(3.141592653589793), "math.pi", "torch.pi", "numpy.pi")
 define(Known(float("inf")), "math.inf", "torch.inf", "numpy.inf")
 
 define(Known(False), "typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")
+
+
+@stub(
+    "time.monotonic",
+    "time.perf_counter",
+    "time.process_time",
+    "time.time",
+    "timeit.default_timer",
+    "torch.cuda.Event",
+)
+def _clock(made: Call) -> Value:
+    """A function that asks for the time measures something, perhaps."""
+    made.emit("clock")
+    return Unknown("a time", "float" if made.name != "Event" else None)

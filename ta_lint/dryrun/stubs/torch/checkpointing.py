@@ -1,12 +1,15 @@
 """`torch.utils.checkpoint`: calls of which nothing is kept, and which backward makes again."""
 
+from dataclasses import replace
+from typing import Any
+
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import stub
 from ta_lint.dryrun.stubs.torch.autograd import leads_to
-from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor, computed, kept_nothing_of
-from ta_lint.dryrun.values import NONE, Native, Value
+from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor, computed, few
+from ta_lint.dryrun.values import NONE, Native, Sequence, Value
 
 _OWN = frozenset("use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split())
 
@@ -89,3 +92,15 @@ def _apart(value: Value) -> Value:
     facts = value.facts
     requires = None if facts.requires is None and not facts.roots else bool(facts.roots or facts.requires)
     return Tensor(Facts(requires=requires, shape=facts.shape, dtype=facts.dtype), value.made)
+
+
+def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
+    """The result of a call that backward makes again."""
+    if isinstance(value, Tensor) and not value.facts.leaf:
+        return Tensor(replace(value.facts, again=few(value.facts.again, again)), value.made, value.cls)
+    if isinstance(value, Sequence):
+        rest = None if value.rest is None else kept_nothing_of(value.rest, again)
+        return Sequence(
+            value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made
+        )
+    return value

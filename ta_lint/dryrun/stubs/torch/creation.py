@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from ta_lint.dryrun.machine.amounts import of_one_batch, side_by_side
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, stub
 from ta_lint.dryrun.stubs.sklearn import PART
 from ta_lint.dryrun.stubs.torch import dtypes, shapes
-from ta_lint.dryrun.stubs.torch.operations import moved
+from ta_lint.dryrun.stubs.torch.conversions import moved
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, METHOD, operand, register
 from ta_lint.dryrun.stubs.torch.shapes import sizes
 from ta_lint.dryrun.stubs.torch.tensors import (
@@ -150,6 +151,8 @@ def of_data(made: Call) -> Value:
     if made.name == "new_tensor":
         dtype = None
     result = _new(made, _shape_of_data(given), dtype, cuts)
+    if (own := of_one_batch(made.machine, given) or side_by_side(given)) is not None:
+        result = Tensor(replace(result.facts, amount=own), made.place)
     if isinstance(given, Object) and given.cls is PART:
         return Tensor(replace(result.facts, source=given), made.place)
     return result

@@ -1,11 +1,12 @@
 """`torch.utils.data`: datasets, loaders and what a pass over one gives."""
 
 import ast
+from collections.abc import Sequence as Several
 from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import attempt, call
+from ta_lint.dryrun.machine.calling import attempt, call, hand_over
 from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import (
     DICT,
@@ -21,31 +22,45 @@ from ta_lint.dryrun.machine.library import (
 )
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.streams import Consumer, Stream
+from ta_lint.dryrun.stubs.torch.devices import copies, moves
+from ta_lint.dryrun.stubs.torch.samplers import has_own_sampler, samplers, shuffled_by
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
     DATA,
     FALSE,
     NONE,
+    TRUE,
     Bound,
     Choice,
     Class,
-    Consumer,
     Function,
+    Hidden,
     Known,
     Object,
     Sequence,
-    Stream,
+    Setting,
     Table,
     Unknown,
     Value,
     joined,
+    options,
 )
+from ta_lint.events.loaders import IN_ORDER
 
 DATASET = new_class("torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset")
 ITERABLE = new_class("torch.utils.data.IterableDataset", bases=(DATASET,))
 TENSORS = new_class("torch.utils.data.TensorDataset", bases=(DATASET,))
 PART = new_class("torch.utils.data.Subset", bases=(DATASET,))
+SHARE = Hidden("how many rows a part has")
 LOADER = new_class("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+for _name in (
+    "torch_geometric.data",
+    "torch_geometric.loader",
+    "torch_geometric.loader.dataloader",
+    "monai.data",
+):
+    new_class(f"{_name}.DataLoader", bases=(LOADER,))
 
 
 @method(TENSORS, "__init__")
@@ -57,8 +72,12 @@ def _tensors(made: Call) -> Value:
 
 @method(TENSORS, "__getitem__")
 def _row(made: Call) -> Value:
-    own = made.own()
-    return tuple_of([_row_of(one, made) for one in own.fields["tensors"].items])
+    return joined([tuple_of([_row_of(one, made) for one in each.items]) for each in _tensors_of(made)])
+
+
+def _tensors_of(made: Call) -> list[Sequence]:
+    """What it holds, or may hold if it was made again on some path."""
+    return [one for one in options(made.own().fields["tensors"]) if isinstance(one, Sequence)]
 
 
 def _row_of(tensor: Value, made: Call) -> Value:
@@ -75,22 +94,44 @@ def _row_of_part(made: Call) -> Value:
     return sample(made.machine, own.fields["dataset"], made.node)
 
 
+@method(PART, "__len__")
+def _rows_of_part(made: Call) -> Value:
+    own = made.own()
+    share = own.fields.get(SHARE) or count_of(made, own.fields.get("indices", NONE))
+    return share if isinstance(share, Known) else Unknown(LENGTH, "int")
+
+
 @stub("torch.utils.data.random_split")
 def _split(made: Call) -> Value:
-    lengths = made.argument(1, "lengths")
-    count = len(lengths.items) if isinstance(lengths, Sequence) and lengths.rest is None else 2
-    parts = [
-        Object(PART, made.place, {"dataset": made.argument(0, "dataset"), "indices": Unknown("indices")})
-        for _ in range(count)
-    ]
-    return list_of(parts)
+    whole = made.argument(0, "dataset")
+    return list_of(
+        Object(PART, made.place, {"dataset": whole, "indices": Unknown("indices"), SHARE: share})
+        for share in _shares(made, whole, made.argument(1, "lengths"))
+    )
+
+
+def _shares(made: Call, whole: Value, lengths: Value) -> Several[Value]:
+    """How many rows the parts get: so many, or such a fraction of all, and the first of them one more of what is left."""
+    if not isinstance(lengths, Sequence) or lengths.rest is not None:
+        return [Unknown(LENGTH, "int")] * 2
+    shares = [one.value for one in lengths.items if isinstance(one, Known) and isinstance(one.value, float)]
+    rows = count_of(made, whole)
+    if not isinstance(rows, Known) or len(shares) < len(lengths.items):
+        return lengths.items
+    found = [int(share * rows.value) for share in shares]
+    left = rows.value - sum(found)
+    return [Known(each + (number < left)) for number, each in enumerate(found)]
+
+
+def count_of(made: Call, value: Value) -> Value:
+    """How many rows something has."""
+    found = call(made.machine, find("builtins.len"), [value], {}, made.node)
+    return found if isinstance(found, Known) else Unknown(LENGTH, "int")
 
 
 @method(TENSORS, "__len__")
 def _rows_of_tensors(made: Call) -> Value:
-    own = made.own()
-    first = next(iter(own.fields["tensors"].items), NONE)
-    return call(made.machine, find("builtins.len"), [first], {}, made.node)
+    return count_of(made, next((one for each in _tensors_of(made) for one in each.items), NONE))
 
 
 @method(LOADER, "__len__")
@@ -106,7 +147,7 @@ def _length(made: Call) -> Value:
 
 @method(LOADER, "__init__")
 def _loader(made: Call) -> Value:
-    own = made.own()
+    own, machine = made.own(), made.machine
     names = (
         "dataset",
         "batch_size",
@@ -119,10 +160,13 @@ def _loader(made: Call) -> Value:
         "drop_last",
     )
     for index, name in enumerate(names, 1):
-        given = made.given(index, name)
+        given = made.argument(index, name) if made.loose else made.given(index, name)
         if given is not None:
             made.machine.state.write(own.fields, name, given)
     made.machine.state.write(own.fields, "options", table_of(dict(made.kwargs)))
+    if isinstance(own.fields.get("num_workers"), Setting):
+        machine.state.write(own.fields, "num_workers", Unknown("who calls it may say another number"))
+    made.emit("loader", own)
     return NONE
 
 
@@ -131,26 +175,71 @@ def _batches(made: Call) -> Value:
     own = made.own()
     machine, node = made.machine, made.node
 
-    sizes = _sizes(machine, own, node)
+    counts = _counts(machine, own, node)
+    sizes = _sizes(*counts)
 
     def each(consumer: Consumer) -> Flow:
-        machine.emit("epoch", node, own)
         for size in sizes:
-            machine.emit("batch", node, own)
+            bound = machine.passes[-1].bound if machine.passes and machine.draws else None
+            machine.emit(
+                "batch",
+                node,
+                own,
+                iterator=iterator,
+                shuffled_by=shuffled_by(own),
+                by_next=machine.draws > 0,
+                bound=bound,
+            )
             flow = consumer(batch(machine, own, node, size))
             if flow is not Flow.ON:
                 return flow
+        machine.emit("epoch is over", node, own, iterator=iterator)
         return Flow.ON
 
-    return Stream(STREAM, each, own, made.place)
+    iterator = Stream(STREAM, each, own, made.place)
+    made.emit(
+        "epoch", own, iterator=iterator, length=_count(*counts), counts=counts, goes_on=machine.goes_on > 0
+    )
+    return iterator
+
+
+def is_stream(loader: Object) -> bool:
+    """Whether its samples have no indices, and perhaps no end."""
+    return any(
+        isinstance(one, Object) and one.cls.is_a(ITERABLE)
+        for one in options(loader.fields.get("dataset", NONE))
+    )
+
+
+def sampler_of(loader: Object) -> str:
+    """The class of what draws its indices; of several, one that may shuffle. Empty where nobody knows, and of a stream."""
+    if is_stream(loader):
+        return ""
+    if has_own_sampler(loader):
+        names = [one.cls.name.rpartition(".")[2] for one in samplers(loader)]
+        return next((name for name in names if name != IN_ORDER), *names[:1]) if names else "Sampler"
+    shuffle = loader.fields.get("shuffle", FALSE)
+    return ("RandomSampler" if shuffle.value else IN_ORDER) if isinstance(shuffle, Known) else ""
+
+
+def drops_last(loader: Object) -> bool:
+    """Whether it certainly leaves out a last batch that is shorter than the others."""
+    told = loader.fields.get("drop_last", FALSE)
+    is_own = loader.fields.get("batch_sampler", NONE) == NONE
+    return told == TRUE and not isinstance(told, Setting) and is_own
+
+
+def draws_once(loader: Object) -> bool:
+    """Whether a pass draws each sample once, and then ends."""
+    plain = not has_own_sampler(loader) or sampler_of(loader) in (IN_ORDER, "DistributedSampler")
+    return plain and not is_stream(loader)
 
 
 def _counts(machine: Machine, loader: Object, node: ast.AST) -> tuple[int | None, int | None, int | None]:
     """How many rows a loader goes over, how many of them are a batch, and whether it leaves out what is less; None is not known."""
     dataset = loader.fields.get("dataset", NONE)
     size, drops = loader.fields.get("batch_size", Known(1)), loader.fields.get("drop_last", FALSE)
-    chosen = any(loader.fields.get(name, NONE) != NONE for name in ("sampler", "batch_sampler"))
-    counted = not chosen and not (isinstance(dataset, Object) and dataset.cls.is_a(ITERABLE))
+    counted = not has_own_sampler(loader) and not is_stream(loader)
     length = attempt(machine, find("builtins.len"), [dataset], node) if counted else NONE
     known = [
         one.value if isinstance(one, Known) and isinstance(one.value, int) else None
@@ -167,9 +256,8 @@ def _count(rows: int | None, size: int | None, drops: int | None) -> int | None:
     return (rows if drops else rows + size - 1) // size
 
 
-def _sizes(machine: Machine, loader: Object, node: ast.AST) -> list[int | None]:
+def _sizes(rows: int | None, size: int | None, drops: int | None) -> list[int | None]:
     """The rows of the first batch and of all later ones, as far as there are any; None where they differ or nobody knows."""
-    rows, size, drops = _counts(machine, loader, node)
     count = _count(rows, size, drops)
     if rows is None or size is None or count is None:
         return [size if drops else None] * 2
@@ -214,7 +302,7 @@ def collated(value: Value, loader: Object | None, size: int | None = None) -> Va
     if isinstance(value, Tensor):
         grows = loader is None or loader.fields.get("batch_size") != NONE
         shape = None if value.facts.shape is None or not grows else (size, *value.facts.shape)
-        return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype), value.made)
+        return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype, batch_of=loader), value.made)
     if isinstance(value, Sequence) and value.rest is None:
         return tuple_of([collated(one, loader, size) for one in value.items])
     if isinstance(value, Table):
@@ -228,7 +316,7 @@ def collated(value: Value, loader: Object | None, size: int | None = None) -> Va
     if isinstance(value, Known) or (
         isinstance(value, Unknown) and value.type in ("int", "float", "bool", DATA)
     ):
-        return Tensor(Facts(source=loader))
+        return Tensor(Facts(source=loader, batch_of=loader))
     return Object(BATCH, None if loader is None else loader.made, {"of": loader})
 
 
@@ -248,34 +336,50 @@ BATCH = new_class("a batch out of sight")
 @method(BATCH, "__getitem__", "get", "pop")
 def _field(made: Call) -> Value:
     own = made.own()
-    return Tensor(Facts(source=own.fields["of"]))
+    return Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"]))
 
 
 @method(BATCH, "__iter__", "values")
 def _fields(made: Call) -> Value:
     own = made.own()
-    return list_of((), Tensor(Facts(source=own.fields["of"])))
+    return list_of((), Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"])))
 
 
 @method(BATCH, "items")
 def _items(made: Call) -> Value:
     own = made.own()
-    return list_of((), tuple_of([Unknown("a name", "str"), Tensor(Facts(source=own.fields["of"]))]))
+    return list_of(
+        (),
+        tuple_of(
+            [Unknown("a name", "str"), Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"]))]
+        ),
+    )
 
 
 @method(BATCH, "__getattr__")
 def _attribute(made: Call) -> Value:
     own, name = made.own(), made.constant(1, "name")
-    facts = Tensor(Facts(source=own.fields["of"]))
+    facts = Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"]))
     return own if name in ("to", "cuda") else attribute(made.machine, facts, name, made.node)
 
 
 @method(BATCH, "__call__")
 def _moved(made: Call) -> Value:
-    return made.args[0]
+    own, name = made.own(), "to" if made.args[1:] or "device" in made.kwargs else "cuda"
+    move = Call(made.machine, made.node, made.args, made.kwargs, made.loose, name)
+    moves(move)
+    copies(move, own.fields["of"])
+    return own
 
 
 @method(DATASET, "__handed_over__")
-@method(LOADER, "__handed_over__")
 def _handed_over(made: Call) -> Value:
+    return NONE
+
+
+@method(LOADER, "__handed_over__")
+def _loader_handed_over(made: Call) -> Value:
+    own = made.own()
+    hand_over(made.machine, [*samplers(own)], str(made.constant(1, "name")), made.node)
+    made.machine.state.write(own.fields, "pin_memory", Unknown("code out of sight may take another loader"))
     return NONE

@@ -28,14 +28,15 @@ TYPES = {
 
 
 def named(value: Value | None) -> str | None:
-    """The dtype that a value is, such as `torch.float32`, `float` or `"torch.LongTensor"`."""
+    """The dtype that a value is, such as `torch.float32`, `float`, `"bfloat16"` or `"torch.LongTensor"`."""
     name = getattr(value, "name", getattr(value, "value", None))
     if not isinstance(name, str):
         return None
     last = name.rpartition(".")[2]
     if isinstance(value, External | Known) and name.startswith("torch."):
         return TYPES.get(last) or (NAMES[last] or last if last in NAMES else None)
-    return {"bool": "bool", "float": "float64", "int": "int64"}.get(name)
+    own = NAMES.get(name) or name
+    return {"bool": "bool", "float": "float64", "int": "int64"}.get(name, own if own in NAMES else None)
 
 
 def has_gradient(dtype: str | None) -> bool | None:

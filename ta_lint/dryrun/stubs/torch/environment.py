@@ -20,7 +20,6 @@ from ta_lint.dryrun.stubs.torch.rows import FOLLOWS, FUNCTION, Row, define, regi
 from ta_lint.dryrun.stubs.torch.shapes import unknown
 from ta_lint.dryrun.stubs.torch.tensors import TENSOR, Tensor, computed, tensors_in
 from ta_lint.dryrun.values import (
-    DATA,
     FALSE,
     NONE,
     External,
@@ -32,45 +31,13 @@ from ta_lint.dryrun.values import (
     Value,
 )
 
-# -- devices, sizes, random numbers --------------------------------------------------------------------
-
-DEVICE = new_class("torch.device")
-"""Known by its name, so that `x.to(device)` keeps the dtype."""
-
-
-@method(DEVICE, "__init__", "__enter__", "__exit__")
-def _device(made: Call) -> Value:
-    return made.args[0] if made.name == "__enter__" else NONE
-
-
-@attribute_of(DEVICE, "type", "index")
-def _of_device(made: Call) -> Value:
-    return Unknown(f"the {made.name} of a device", "str" if made.name == "type" else DATA)
+# -- sizes ---------------------------------------------------------------------------------------------
 
 
 @stub("torch.Size")
 def _size(made: Call) -> Value:
     items, rest = iteration.collected(made.machine, made.args[0], made.node) if made.args else ((), None)
     return tuple_of(items, rest)
-
-
-GENERATOR = new_class("torch.Generator", "torch._C.Generator")
-
-
-@method(GENERATOR, "__init__")
-def _generator(made: Call) -> Value:
-    return NONE
-
-
-@method(GENERATOR, "manual_seed")
-def _seeded(made: Call) -> Value:
-    made.emit("seed")
-    return made.args[0]
-
-
-@method(GENERATOR, "get_state", "initial_seed", "seed", "set_state")
-def _of_generator(made: Call) -> Value:
-    return Unknown("the state of a generator", DATA)
 
 
 @stub(

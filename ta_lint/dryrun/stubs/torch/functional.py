@@ -3,9 +3,9 @@
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import stub, tuple_of
 from ta_lint.dryrun.stubs.torch import dtypes, shapes
+from ta_lint.dryrun.stubs.torch.conversions import without
 from ta_lint.dryrun.stubs.torch.dtypes import floating, int64, same
 from ta_lint.dryrun.stubs.torch.in_place import in_place
-from ta_lint.dryrun.stubs.torch.operations import without
 from ta_lint.dryrun.stubs.torch.rows import (
     CUTS,
     FLAT,
@@ -140,6 +140,8 @@ register("hardshrink", activation, (*FUNCTION, *METHOD))
 def dropped(made: Call) -> Value:
     """Some numbers less, or the tensor itself where nothing is dropped."""
     training = made.constant(2, "training", made.constant(2, "train", True))
+    if made.machine.layers and training is True and made.given(2, "training") is not None:
+        made.emit("drop", made.machine.layers[0])
     return without(made, operand(made), made.constant(1, "p"), training, activation(made))
 
 

@@ -1,7 +1,9 @@
 """What is in `.grad` of the parameters of each optimizer: nothing, new gradients, or those that a step has used."""
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
@@ -17,6 +19,10 @@ Conditions = frozenset[Condition]
 NOTHING: Conditions = frozenset({Condition.EMPTY})
 ANYTHING: Conditions = frozenset({Condition.UNKNOWN})
 _NONE: Conditions = frozenset()
+
+Assumed = frozenset[tuple[Any, bool]]
+"""Conditions, each with whether it holds, as `machine.assumed` has them."""
+_NO_CONDITION: Assumed = frozenset()
 
 _COMPUTED = {
     Condition.EMPTY: Condition.FRESH,
@@ -41,6 +47,12 @@ class Contents(Mergeable):
     """The functions that did, None for the script itself."""
     cleared: frozenset[int] = frozenset()
     """The parameters, by id, that have been cleared one by one since gradients were last computed."""
+    scaled: bool | None = False
+    """Whether they hold the factor of a gradient scaler, None if nobody knows, or it depends:"""
+    where: Assumed = _NO_CONDITION
+    """they do where one of these conditions holds, as it was asked when the loss was scaled, and do not where it fails."""
+    under: Assumed = _NO_CONDITION
+    """The conditions that held when this was last decided."""
 
     def either(self, other: "Contents") -> "Contents":
         """What is there on one of two paths. If they do not clear alike, a clearing may lie between two steps on both."""
@@ -51,11 +63,59 @@ class Contents(Mergeable):
             max(self.clearings, other.clearings),
             self.by | other.by,
             self.cleared & other.cleared,
+            **_scaled_of(self, other),
         )
+
+    def is_settled(self, before: "Contents | None") -> bool:
+        """Whether the next pass finds the same gradients, or the pass has cleared them itself."""
+        if before is None or self.clearings != before.clearings:
+            return True
+        return self.conditions == before.conditions
 
     def touched(self, conditions: Conditions, by: Function | None, cleared: Iterable[int] = ()) -> "Contents":
         """What is there once a function has cleared, or may have."""
-        return Contents(conditions, _NONE, self.clearings + 1, self.by | {by}, frozenset(cleared))
+        known: dict[str, Any] = (
+            {} if conditions == NOTHING else {"scaled": self.scaled, "where": self.where, "under": self.under}
+        )
+        return Contents(conditions, _NONE, self.clearings + 1, self.by | {by}, frozenset(cleared), **known)
+
+    def with_more(self, scaled: bool | None, under: Assumed) -> "Contents":
+        """What is there after a backward pass from a loss that a scaler has scaled, or not."""
+        if scaled is False or self.scaled:
+            scaled = self.scaled
+        return replace(
+            self, conditions=_computed(self.conditions), untouched=_computed(self.untouched), cleared=frozenset(),
+            scaled=scaled, where=self.where if scaled is None else _NO_CONDITION, under=under,
+        )  # fmt: skip
+
+    def scaled_under(self, holding: Assumed) -> bool | None:
+        """Whether they hold the factor on a path where these conditions hold."""
+        for condition, holds in self.where:
+            if (condition, holds) in holding:
+                return True
+            if (condition, not holds) in holding:
+                return False
+        return self.scaled
+
+
+def _scaled_of(one: Contents, other: Contents) -> dict[str, Any]:
+    """What is known of the factor where two paths meet: nothing speaks against it where there are no gradients."""
+    if NOTHING in (one.conditions, other.conditions):
+        one = other if one.conditions == NOTHING else one
+        return {"scaled": one.scaled, "where": one.where, "under": one.under}
+    under = one.under & other.under
+    first = one.scaled_under(_opposite(other.under - under))
+    second = other.scaled_under(_opposite(one.under - under))
+    if first is second:
+        return {"scaled": first, "where": one.where & other.where, "under": under}
+    if None in (first, second):
+        return {"scaled": None, "under": under}
+    holds, fails = (one, other) if first else (other, one)
+    return {"scaled": None, "where": holds.under & _opposite(fails.under), "under": under}
+
+
+def _opposite(conditions: Assumed) -> Assumed:
+    return frozenset((condition, not holds) for condition, holds in conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +124,14 @@ class Group:
 
     parameters: tuple[Tensor, ...]
     complete: bool
+
+
+def groups_of(optimizer: Value, *, further: bool = False) -> list[Table]:
+    """The groups of an optimizer that are known, with what stands for `further` ones."""
+    groups = optimizer.fields.get("param_groups") if isinstance(optimizer, Object) else None
+    if not isinstance(groups, Sequence):
+        return []
+    return [one for one in (groups.every if further else groups.items) if isinstance(one, Table)]
 
 
 def held_by(optimizer: Object) -> Group:
@@ -101,17 +169,15 @@ def seen(machine: Machine, parameters: Iterable[Tensor], *, complete: bool = Tru
     return _conditions(concerned)
 
 
-def computed(machine: Machine, certain: Iterable[Tensor], *, complete: bool) -> Before:
+def computed(machine: Machine, certain: Iterable[Tensor], *, complete: bool, scaled: bool | None) -> Before:
     """A backward pass reaches these leaves, and perhaps others unless that is complete. What nobody knows is taken to reach the only
-    optimizer that there is.
+    optimizer that there is. `scaled` says whether a gradient scaler has scaled the loss.
     """
     concerned, perhaps = _concerned(machine, certain, complete=complete)
     before = _conditions((*concerned, *perhaps))
     for one in before:
         now: Contents = one.fields[GRADIENTS]
-        after = replace(
-            now, conditions=_computed(now.conditions), untouched=_computed(now.untouched), cleared=frozenset()
-        )
+        after = now.with_more(scaled, _assumed(machine))
         _write(machine, one, after if one in concerned else after.either(now))
     return before
 
@@ -159,7 +225,55 @@ def assigned(machine: Machine, parameter: Tensor) -> Before:
     before = cleared(machine, parameter, (parameter,), complete=True)
     for one, found in before.items():
         _touch(machine, one, found | {Condition.FRESH})
+    rescaled(machine, before)
     return before
+
+
+def _assumed(machine: Machine) -> Assumed:
+    return frozenset(machine.assumed.items())
+
+
+def factors(
+    machine: Machine, optimizers: Iterable[Value], *, anywhere: bool = False
+) -> dict[Value, bool | None]:
+    """Whether the gradients of each of these optimizers hold the factor of a gradient scaler, None if nobody knows; `anywhere` asks for any
+    path.
+    """
+    found: dict[Value, bool | None] = {}
+    for one in optimizers:
+        now = one.fields.get(GRADIENTS) if isinstance(one, Object) else None
+        if isinstance(now, Contents):
+            held = now.scaled_under(_assumed(machine))
+            found[one] = True if held is None and now.where and anywhere else held
+    return found
+
+
+def unscaled(machine: Machine, optimizer: Value) -> Before:
+    """A scaler takes its factor from the gradients of an optimizer; if nobody knows which, perhaps of any."""
+    known = [one for one in options(optimizer) if one in machine.optimizers and isinstance(one, Object)]
+    is_certain = len(known) == 1 or machine.are_alternatives(known)
+    before = _conditions(known or machine.optimizers)
+    for one in before:
+        _decide(machine, one, scaled=False if is_certain else None)
+    return before
+
+
+def _decide(machine: Machine, optimizer: Object, *, scaled: bool | None) -> None:
+    now = optimizer.fields[GRADIENTS]
+    _write(machine, optimizer, replace(now, scaled=scaled, where=_NO_CONDITION, under=_assumed(machine)))
+
+
+def rescaled(machine: Machine, optimizers: Iterable[Object]) -> None:
+    """The program, or code out of sight, perhaps multiplies gradients: whether they still hold a factor, nobody knows."""
+    several = tuple(optimizers)
+    machine.emit("rescale", ast.Pass(), of=several)
+    for one in several:
+        _decide(machine, one, scaled=None)
+
+
+def rescaled_of(machine: Machine, parameters: Iterable[Tensor]) -> None:
+    """The same of all optimizers that hold these parameters, or perhaps do."""
+    rescaled(machine, (one for some in _concerned(machine, parameters, complete=True) for one in some))
 
 
 def used(machine: Machine, optimizer: Value) -> Before:
@@ -184,6 +298,7 @@ def lost(machine: Machine, *optimizers: Object) -> Before:
     before = _conditions(one for one in optimizers if one in machine.optimizers)
     for one in before:
         _touch(machine, one, ANYTHING)
+        _decide(machine, one, scaled=None)
     return before
 
 
@@ -214,4 +329,5 @@ def _concerned(
         elif not (complete and group.complete):
             perhaps.append(optimizer)
     perhaps = [one for one in perhaps if one in machine.optimizers[machine.own :]] or perhaps
-    return (perhaps, []) if not certain and len(perhaps) == 1 else (certain, perhaps)
+    is_only = len(perhaps) == 1 or machine.are_alternatives(perhaps)
+    return (perhaps, []) if not certain and is_only else (certain, perhaps)

@@ -3,8 +3,20 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.stubs.torch import gradients
+from ta_lint.dryrun.stubs.torch.amounts import of_operation
+from ta_lint.dryrun.stubs.torch.graphs import NO_GRAPH, Start
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, FUNCTIONAL, METHOD, register
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, Tensor, computed, flattened
+from ta_lint.dryrun.stubs.torch.tensors import (
+    BOUNDED,
+    FACTS,
+    GRADIENT,
+    PARAMETER,
+    Tensor,
+    computed,
+    flattened,
+    tensors_in,
+)
 from ta_lint.dryrun.values import NONE, Value
 
 OVERWRITES = frozenset("""
@@ -13,6 +25,8 @@ OVERWRITES = frozenset("""
 """Nothing is left of the numbers that were there: autograd still leads to where they came from, with gradients of zero."""
 STEPS = frozenset("ceil_ fix_ floor_ floor_divide_ heaviside_ round_ sgn_ sign_ trunc_".split())
 """The numbers become steps, through which every gradient is zero."""
+BOUNDS = frozenset({"clamp_", "clip_"})
+"""The numbers are cut off at a limit."""
 RESHAPES = frozenset("""
     as_strided_ resize_ resize_as_ set_ sparse_resize_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
 """.split())  # fmt: skip
@@ -25,24 +39,50 @@ def in_place(made: Call) -> Value:
     if not isinstance(own, Tensor):
         return own if own is not None else NONE
     name = made.name
-    made.emit("write", own, by=name)
+    event = made.emit("write", own, by=name)
+    if own.cls is GRADIENT and name not in BOUNDS:
+        gradients.rescaled_of(made.machine, tensors_in([own.fields["of"]]))
     recording = made.machine.mode("recording")
     if own.takes_gradient:
+        _averaged(made, own)
         return own
     shape = None if name in RESHAPES else own.facts.shape
     if recording is False:
-        if shape != own.facts.shape:
-            made.machine.state.write(own.fields, FACTS, replace(own.facts, shape=shape))
+        kept = replace(own.facts, shape=shape, amount=of_operation(made))
+        if kept != own.facts:
+            made.machine.state.write(own.fields, FACTS, kept)
         return own
     before: Value = own
+    amount = of_operation(made)
     if name in OVERWRITES or name in STEPS:
-        before = Tensor(flattened(own.facts, made.place), own.made)
-    facts = computed(
-        made.machine, [before, *(one for one in made.values() if one is not own)], made.place
-    ).facts
-    facts = replace(facts, shape=shape, dtype=own.facts.dtype, source=own.facts.source)
+        before = Tensor(replace(flattened(own.facts, made.place), graph=NO_GRAPH), own.made)
+    others = [one for one in made.values() if one is not own]
+    event.detail["graph"] = any(one.facts.graph.starts or one.takes_gradient for one in tensors_in(others))
+    facts = computed(made.machine, [before, *others], made.place).facts
+    facts = replace(facts, shape=shape, dtype=own.facts.dtype, source=own.facts.source, amount=amount)
     made.machine.state.write(own.fields, FACTS, facts)
-    return own
+    return (
+        Tensor(replace(facts, scale=(BOUNDED, made.argument(2, "max"))))
+        if name in BOUNDS and own.cls is GRADIENT
+        else own
+    )
+
+
+def _averaged(made: Call, own: Tensor) -> None:
+    """A parameter takes in another one while autograd records: it keeps the graph of that, unless it takes a gradient itself, which raises."""
+    taken = [one for one in tensors_in(made.values()) if one is not own and one.cls is PARAMETER]
+    if made.machine.mode("recording") is True and any(one.takes_gradient for one in taken):
+        start = Start(made.machine, made.place)
+        made.emit(
+            "growth",
+            own,
+            at=made.place,
+            starts=frozenset({start}),
+            of_outputs=False,
+            freed=False,
+            used=False,
+            stepped=True,
+        )
 
 
 register("""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.library import COMPUTED, family, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.library import COMPUTED, define, family, method, new_class, tuple_of
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import dtypes
+from ta_lint.dryrun.stubs.torch.conversions import without
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.operations import without
 from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed, tensors_in
 from ta_lint.dryrun.values import FALSE, NONE, TRUE, Choice, Class, Known, Object, Sequence, Unknown, Value
@@ -202,9 +202,7 @@ LAYERS = {
     },
     **{f"BatchNorm{n}d": Layer(_BATCH_NORM, _norm("num_features"), _same) for n in (1, 2, 3)},
     **{
-        f"InstanceNorm{n}d": Layer(
-            _BATCH_NORM.replace("affine=True", "affine=False"), _norm("num_features"), _same
-        )
+        f"InstanceNorm{n}d": Layer(_BATCH_NORM.replace("=True", "=False"), _norm("num_features"), _same)
         for n in (1, 2, 3)
     },
     "LazyLinear": Layer(
@@ -375,7 +373,13 @@ def _define(name: str, layer: Layer) -> Class:
         if name == "Identity" and first is not None:
             return first
         result = computed(
-            made.machine, inputs, made.place, shape=output, scale=scale, dtype=_dtype(made, name, parameters)
+            made.machine,
+            inputs,
+            made.place,
+            shape=output,
+            scale=scale,
+            dtype=_dtype(made, name, parameters),
+            differs=False,
         )
         if name in DROPOUTS:
             training = own.fields.get("training", TRUE)
@@ -397,6 +401,8 @@ def _define(name: str, layer: Layer) -> Class:
 
 
 _CLASSES = {name: _define(name, layer) for name, layer in LAYERS.items()}
+for _room in ("quantization", "ao.quantization"):
+    define(_CLASSES["Identity"], f"torch.{_room}.QuantStub", f"torch.{_room}.DeQuantStub")
 SYNCHRONISED = _CLASSES["SyncBatchNorm"]
 
 
@@ -424,66 +430,3 @@ def _any_layer(name: str) -> Value | None:
 
 
 family("torch.nn.", _any_layer, of_last_resort=True)
-
-LOSSES = {
-    "CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss", "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss",
-    "HuberLoss": "huber_loss", "BCELoss": "binary_cross_entropy", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
-    "KLDivLoss": "kl_div", "CTCLoss": "ctc_loss", "HingeEmbeddingLoss": "hinge_embedding_loss", "MarginRankingLoss": "margin_ranking_loss",
-    "CosineEmbeddingLoss": "cosine_embedding_loss", "TripletMarginLoss": "triplet_margin_loss", "PoissonNLLLoss": "poisson_nll_loss",
-    "GaussianNLLLoss": "gaussian_nll_loss", "MultiLabelSoftMarginLoss": "multilabel_soft_margin_loss", "MultiMarginLoss": "multi_margin_loss",
-    "SoftMarginLoss": "soft_margin_loss", "TripletMarginWithDistanceLoss": "triplet_margin_with_distance_loss",
-    "MultiLabelMarginLoss": "multilabel_margin_loss",
-}  # fmt: skip
-"""The classes of losses, and the function that each calls."""
-
-
-_OF_CLASSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss"})
-"""The losses whose target is no floating number."""
-
-
-def _loss(function: str) -> Callable[[Call], Value]:
-    def compute(made: Call) -> Value:
-        reduced = made.constant(99, "reduction", "mean")
-        result = computed(
-            made.machine,
-            made.values(),
-            made.place,
-            shape=() if reduced in ("mean", "sum", "batchmean") else None,
-            dtype=dtypes.of_first(made) if function in _OF_CLASSES else dtypes.product(made),
-        )
-        made.emit("loss", result, by=function, input=made.given(0, "input"), target=made.given(1, "target"))
-        return result
-
-    return compute
-
-
-LOSS = new_class("torch.nn.modules.loss._Loss", "torch.nn.modules.loss._WeightedLoss", bases=(MODULE,))
-
-
-@method(LOSS, "__init__")
-def _reduction(made: Call) -> Value:
-    own = made.own()
-    made.machine.state.write(own.fields, "reduction", made.argument(99, "reduction", "mean"))
-    return NONE
-
-
-def _loss_class(name: str, function: str) -> None:
-    cls = new_class(f"torch.nn.{name}", bases=(LOSS,))
-
-    def forward(made: Call) -> Value:
-        own = made.own()
-        inner = Call(
-            made.machine,
-            made.node,
-            made.args[1:],
-            {**made.kwargs, "reduction": own.fields.get("reduction", NONE)},
-            made.loose,
-        )
-        return _loss(function)(inner)
-
-    method(cls, "forward")(forward)
-
-
-for _name, _function in LOSSES.items():
-    _loss_class(_name, _function)
-    stub(f"torch.nn.functional.{_function}")(_loss(_function))

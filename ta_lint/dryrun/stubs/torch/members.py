@@ -3,26 +3,17 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.amounts import as_item, of_batch
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.calling import perhaps as perhaps_called
 from ta_lint.dryrun.machine.counts import LENGTH
-from ta_lint.dryrun.machine.library import (
-    NUMBER,
-    UNSEEN,
-    attribute_of,
-    find,
-    method,
-    new_class,
-    stub,
-    tuple_of,
-)
-from ta_lint.dryrun.stubs.torch import gradients, shapes
+from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, find, method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch import gradients, likelihoods, outputs, shapes
+from ta_lint.dryrun.stubs.torch.backward import wanted
 from ta_lint.dryrun.stubs.torch.operations import size_of
 from ta_lint.dryrun.stubs.torch.tensors import (
     DETACHED,
     FACTS,
-    NOTHING,
+    GRADIENT,
     PARAMETER,
     TENSOR,
     Facts,
@@ -31,19 +22,25 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     cut,
     ended,
     forced,
+    joined_facts,
     perhaps_of,
     roots_of,
+    some_loss,
     tensors_in,
+    terms_of,
 )
+from ta_lint.dryrun.stubs.torch.terms import united
+from ta_lint.dryrun.stubs.torch.without_effect import NAMES
+from ta_lint.dryrun.values import BY_NAME, NONE, TRUE, Known, Unknown, Value
 from ta_lint.dryrun.values import DATA as NUMBERS
-from ta_lint.dryrun.values import NONE, Known, Sequence, Unknown, Value, cuts_of
 
 
 @attribute_of(TENSOR, "data")
 def _data(made: Call) -> Value:
     own = made.own(Tensor)
     if own.takes_gradient or own.cls is PARAMETER:
-        data = Tensor(replace(own.facts, requires=False), made.place, DATA)
+        cuts = ended(own, DETACHED, made.place)
+        data = Tensor(replace(own.facts, requires=False, cuts=cuts), made.place, DATA)
         data.fields["of"] = own
         return data
     return cut(own, DETACHED, made.place)
@@ -54,20 +51,10 @@ DATA = new_class("torch.Tensor.data", bases=(TENSOR,))
 
 @attribute_of(TENSOR, "grad")
 def _grad(made: Call) -> Value:
-    _wanted(made, made.args[0])
+    wanted(made, made.args[0])
     gradient = Tensor(Facts(source=made.args[0]), made.place, GRADIENT)
     gradient.fields["of"] = made.args[0]
     return gradient
-
-
-def _wanted(made: Call, *leaves: Value, handed: bool = False) -> None:
-    """The program asks for the gradients of these, or code out of sight gets them and may; it matters for those that were told to have one."""
-    for leaf in tensors_in(leaves):
-        if leaf.facts.forced:
-            made.emit("gradient", leaf, handed=handed)
-
-
-GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
 
 
 @attribute_of(GRADIENT, "data")
@@ -80,6 +67,8 @@ def _cleared(made: Call) -> Value:
     own = made.own()
     if made.name == "zero_" or (made.name != "detach_" and made.constant(1, "other") == 0):
         _clear(made, own.fields.get("of"))
+    else:
+        gradients.rescaled_of(made.machine, tensors_in([own.fields["of"]]))
     return own
 
 
@@ -94,7 +83,8 @@ def _clear(made: Call, parameter: Value | None) -> None:
 def _shape_of(made: Call) -> Value:
     own = made.own(Tensor)
     shape = own.facts.shape
-    return tuple_of((), Unknown("a size", "int")) if shape is None else tuple_of(map(size_of, shape))
+    first = size_of(shape[0] if shape else None, made)
+    return tuple_of((), first) if shape is None else tuple_of([first, *map(size_of, shape[1:])][: len(shape)])
 
 
 @attribute_of(TENSOR, "H", "T", "mH", "mT")
@@ -179,6 +169,7 @@ def _set(made: Call) -> Value:
             _clear(made, own)
         elif isinstance(value, Tensor) and value.facts.source is own:  # it is scaled, clipped, or put back
             gradients.perhaps_computed_of(made.machine, [own], complete=True)
+            gradients.rescaled_of(made.machine, [own])
         else:
             made.emit("clear", own, before=gradients.assigned(made.machine, own))
     elif name == "data":
@@ -213,64 +204,28 @@ def _takes(made: Call) -> Value:
     )
 
 
-@method(TENSOR, "backward")
-def _backward(made: Call) -> Value:
-    own = made.own(Tensor)
-    _back(made, own)
-    return NONE
-
-
-def _back(made: Call, own: Tensor) -> None:
-    """Gradients go back from a tensor, and what checkpointing has kept nothing of runs again, the last first."""
-    facts = own.facts
-    roots, perhaps = roots_of(own), perhaps_of(own)
-    before = gradients.computed(made.machine, roots, complete=not (perhaps or facts.open))
-    made.emit(
-        "backward", own, roots=roots, perhaps=perhaps, open=facts.open, flat=facts.flat, cuts=facts.cuts,
-        forced=facts.forced, before=before,
-    )  # fmt: skip
-    for function, args, kwargs in reversed(facts.again):
-        call(made.machine, function, list(args), dict(kwargs), made.node)
-    for hook in made.machine.hooks:
-        perhaps_called(made.machine, hook, made.node)
-
-
-@method(TENSOR, "register_hook", "register_post_accumulate_grad_hook")
-def _hooked(made: Call) -> Value:
-    hook = made.argument(1, "hook")
-    if hook not in made.machine.hooks:
-        made.machine.hooks.append(hook)
-    return Unknown("the handle of a hook", "handle")
-
-
-@method(NUMBER, "backward")
-def _backward_of_a_number(made: Call) -> Value:
-    """A number has no graph, and no such method: the program gets no further."""
-    _back(made, Tensor(Facts(cuts=cuts_of(made.args[0])), made.place))
-    return NONE
-
-
 @method(UNSEEN, "detach", "detach_")
 def _detached_from_something(made: Call) -> Value:
     """Of a tensor of which nobody knows where it leads to."""
-    return cut(_some_loss(made.args[0]), DETACHED, made.place)
+    return cut(some_loss(made.machine, made.args[0], made.place), DETACHED, made.place)
 
 
 @method(UNSEEN, "item", "numpy", "tolist")
 def _numbers_of_something(made: Call) -> Value:
+    outputs.used(made, outputs.READ, made.args[:1])
     kind = "float" if made.name == "item" else NUMBERS
-    return Unknown("numbers of a tensor", kind, cuts=ended(_some_loss(made.args[0]), DETACHED, made.place))
+    return Unknown(
+        "numbers of a tensor",
+        kind,
+        cuts=ended(some_loss(made.machine, made.args[0], made.place), DETACHED, made.place),
+    )
 
 
-@method(UNSEEN, "backward", "manual_backward")
-def _backward_of_something(made: Call) -> Value:
-    """Of a loss that is not known, or of one that something out of sight gets, such as an engine, which may clear and step by itself."""
-    loss = made.given(1, "loss")
-    losses = list(tensors_in([loss])) if loss is not None else []
-    _back(made, losses[0] if losses else _some_loss(made.args[0] if loss is None else loss))
-    if loss is not None:
-        made.emit("unknown", None, before=gradients.lost(made.machine, *made.machine.optimizers))
-    return NONE
+@method(UNSEEN, "size")
+def _size_of_something(made: Call) -> Value:
+    """Of a batch that is not known."""
+    asked = made.constant(1, "dim", None)
+    return Unknown("a size") if asked is None else size_of(None, made if asked == 0 else None)
 
 
 @method(UNSEEN, "eval")
@@ -292,8 +247,13 @@ def _cleared_by_something(made: Call) -> Value:
 def _handed_over(made: Call) -> Value:
     """Code out of sight gets a loss, and may go back from it if it is called for what it does."""
     own = made.own(Tensor)
-    _wanted(made, own, handed=True)
-    if made.node in made.machine.alone and own.facts.requires is not False:
+    wanted(made, own, handed=True)
+    is_alone = made.node in made.machine.alone
+    how = (
+        outputs.NUMBERS if own.facts.requires is False else outputs.LEFT if is_alone else outputs.HANDED_OVER
+    )
+    outputs.used(made, how, [own])
+    if is_alone and own.facts.requires is not False:
         complete = not (perhaps_of(own) or own.facts.open)
         before = gradients.perhaps_computed_of(made.machine, roots_of(own), complete=complete)
         made.emit("unknown", own, by=made.args[1], before=before, computes=True)
@@ -302,46 +262,13 @@ def _handed_over(made: Call) -> Value:
 
 @method(UNSEEN, "__setattr__")
 def _set_of_something(made: Call) -> Value:
-    """The gradient of a parameter that is not known: perhaps of the optimizer that is looked at."""
-    if made.constant(1, "name") == "grad":
+    """The gradient of a parameter that is not known, perhaps of the optimizer that is looked at; or what torch reads on parameters alone."""
+    name = made.constant(1, "name")
+    if name == "grad":
         made.emit("clear", made.args[0], before=gradients.lost(made.machine, *made.machine.optimizers))
+    elif name in NAMES:
+        made.emit("attribute", made.args[0], name=name)
     return NONE
-
-
-@stub("torch.autograd.backward")
-def _backward_of(made: Call) -> Value:
-    for value in made.args[:1]:
-        for own in [_some_loss(value)] if isinstance(value, Unknown) else tensors_in([value]):
-            _back(made, own)
-    return NONE
-
-
-def _some_loss(value: Value) -> Tensor:
-    """A loss of which nobody knows what it leads to."""
-    return Tensor(
-        Facts(open=(getattr(value, "why", "") or "a loss that is not known",), requires=None, leaf=False)
-    )
-
-
-@stub("torch.autograd.grad")
-def _gradients(made: Call) -> Value:
-    outputs = made.argument(0, "outputs")
-    count = made.argument(1, "inputs")
-    _wanted(made, count)
-    facts = computed(made.machine, [outputs], made.place).facts
-    if (
-        made.constant(9, "create_graph", False) is True
-    ):  # only what is multiplied with the input stays in its gradient
-        facts = replace(facts, roots=NOTHING, perhaps=facts.roots | facts.perhaps, requires=None)
-    else:
-        facts = Facts()
-    gradient = Tensor(facts, made.place)
-    items = (
-        [Tensor(gradient.facts, made.place) for _ in count.items]
-        if isinstance(count, Sequence)
-        else [gradient]
-    )
-    return tuple_of(items, count.rest and gradient if isinstance(count, Sequence) else None)
 
 
 @method(TENSOR, "__getitem__")
@@ -350,7 +277,10 @@ def _part(made: Call) -> Value:
     facts = computed(made.machine, made.args, made.place).facts
     scale = own.facts.scale if own.facts.scale and own.facts.scale[0] in ("indices", "booleans") else None
     shape = None if own.facts.shape is None else shapes.indexed(own.facts.shape, key)
-    return Tensor(replace(facts, scale=scale, shape=shape, dtype=own.facts.dtype), made.place)
+    result = Tensor(replace(facts, scale=scale, shape=shape, dtype=own.facts.dtype), made.place)
+    if BY_NAME in own.fields:
+        result.fields[BY_NAME] = TRUE
+    return likelihoods.part(made, result)
 
 
 @method(TENSOR, "__setitem__")
@@ -370,28 +300,42 @@ def _put(made: Call) -> Value:
                 cuts=facts.cuts,
                 requires=facts.requires,
                 leaf=facts.leaf,
+                amount=as_item(made.machine, value, made.node),
+                graph=facts.graph,
+                outputs=facts.outputs,
+                terms=united((*terms_of(own), *terms_of(value)), joined_facts),
             )
-            if facts.roots or facts.perhaps or facts.open
+            if facts.roots or facts.perhaps or facts.open or facts.outputs
             else own.facts,
         )
+    return NONE
+
+
+@method(TENSOR, "__viewed__")
+def _viewed(made: Call) -> Value:
+    """What is written to a part of it is written to it."""
     return NONE
 
 
 @method(TENSOR, "__len__")
 def _length(made: Call) -> Value:
     own = made.own(Tensor)
-    return size_of(own.facts.shape[0]) if own.facts.shape else Unknown(LENGTH, "int")
+    grows = of_batch(made.machine, grows=True, counts=True)
+    shape = own.facts.shape
+    return Known(shape[0]) if shape and isinstance(shape[0], int) else Unknown(LENGTH, "int", amount=grows)
 
 
 @method(TENSOR, "__bool__")
 def _truth(made: Call) -> Value:
     made.emit("read", made.args[0])
+    outputs.used(made, outputs.READ, made.args)
     return Unknown("a truth of a tensor", "bool")
 
 
 @method(TENSOR, "__shown__")
 def _shown(made: Call) -> Value:
     made.emit("read", made.args[0])
+    outputs.used(made, outputs.READ, made.args)
     return NONE
 
 
@@ -399,7 +343,15 @@ def _shown(made: Call) -> Value:
 def _parameter_handed_over(made: Call) -> Value:
     """Code out of sight may train it."""
     made.emit("hand over", made.own(), by=made.args[1])
+    gradients.rescaled_of(made.machine, [made.own(Tensor)])
     return NONE
+
+
+@method(GRADIENT, "__handed_over__")
+def _gradient_handed_over(made: Call) -> Value:
+    """Code out of sight may multiply it."""
+    gradients.rescaled_of(made.machine, tensors_in([made.own().fields["of"]]))
+    return _handed_over(made)
 
 
 @method(TENSOR, "__copied__")
@@ -414,18 +366,6 @@ def _parameter(made: Call) -> Value:
     given = data.facts if isinstance(data, Tensor) else Facts()
     facts = Facts(requires=None if wants is ... else bool(wants), shape=given.shape, dtype=given.dtype)
     return Tensor(facts, made.place, PARAMETER)
-
-
-@stub(
-    "torch.manual_seed",
-    "torch.cuda.manual_seed",
-    "torch.cuda.manual_seed_all",
-    "random.seed",
-    "numpy.random.seed",
-)
-def _seed(made: Call) -> Value:
-    made.emit("seed")
-    return NONE
 
 
 @stub("torch._foreach_zero_")

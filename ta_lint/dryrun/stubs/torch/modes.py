@@ -8,6 +8,7 @@ from ta_lint.dryrun.machine.library import (
     new_class,
     stub,
 )
+from ta_lint.dryrun.machine.machine import Half
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
@@ -18,6 +19,7 @@ from ta_lint.dryrun.values import (
     Object,
     Unknown,
     Value,
+    options,
 )
 
 MODE = Class("a mode of autograd", (OBJECT,))
@@ -129,14 +131,26 @@ def _autocast(made: Call) -> Value:
     own.fields["wants"] = Known(
         asked.value if isinstance(asked, Known) and isinstance(asked.value, bool) else None
     )
+    own.fields["half"] = Half(asked != FALSE and _is_half(made.argument(2, "dtype"), first))
     return NONE
+
+
+def _is_half(dtype: Value, first: Value) -> bool:
+    """Whether autocast computes in float16: it is told to, or chooses it, as it does on CUDA, for which the old classes are."""
+    if dtype != NONE:
+        return dtype in (find("torch.float16"), find("torch.half"))
+    return first in (NONE, TRUE) or Known("cuda") in options(first)
 
 
 @method(AUTOCAST, "__enter__")
 def _chosen(made: Call) -> Value:
     """From here on, the precision of an operation depends on which it is."""
     own = made.own()
-    own.fields["before"] = Known(made.machine.mode("autocast"))
+    own.fields["before"], own.fields["half before"] = (
+        Known(made.machine.mode("autocast")),
+        made.machine.modes["half"],
+    )
+    made.machine.state.write(made.machine.modes, "half", own.fields.get("half", Half()))
     made.machine.state.write(made.machine.modes, "autocast", own.fields.get("wants", NONE).value)
     return own
 
@@ -144,6 +158,7 @@ def _chosen(made: Call) -> Value:
 @method(AUTOCAST, "__exit__")
 def _as_before(made: Call) -> Value:
     made.machine.state.write(made.machine.modes, "autocast", made.own().fields.get("before", FALSE).value)
+    made.machine.state.write(made.machine.modes, "half", made.own().fields.get("half before", Half()))
     return NONE
 
 

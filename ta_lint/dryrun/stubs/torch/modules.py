@@ -1,4 +1,4 @@
-"""`torch.nn.Module` and containers of modules: children, parameters, modes."""
+"""`torch.nn.Module`: what a module holds, how it is called, and its mode."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -7,12 +7,21 @@ from typing import TypeVar
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import attribute_of, list_of, method, new_class, tuple_of
+from ta_lint.dryrun.machine.library import attribute_of, method, new_class
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.machine.objects import attribute
-from ta_lint.dryrun.stubs.torch import dtypes, gradients
-from ta_lint.dryrun.stubs.torch.switches import evaluating_since, switched
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, PARAMETER, PLAIN, Tensor, computed, roots_of
+from ta_lint.dryrun.stubs.torch import gradients, outputs
+from ta_lint.dryrun.stubs.torch.bundles import bundle
+from ta_lint.dryrun.stubs.torch.switches import SWITCHES, evaluating_since, switched
+from ta_lint.dryrun.stubs.torch.tensors import (
+    PARAMETER,
+    PLAIN,
+    ModelCall,
+    Tensor,
+    computed,
+    roots_of,
+    tensors_in,
+)
+from ta_lint.dryrun.stubs.torch.without_effect import without_effect
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
@@ -32,6 +41,7 @@ from ta_lint.dryrun.values import (
 O = TypeVar("O", bound=Object)
 
 MODULE = new_class("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule")
+without_effect(MODULE, "requires_grad")
 DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
 
@@ -86,12 +96,23 @@ def is_module(value: Value) -> bool:
     return isinstance(value, Object) and not isinstance(value, Class) and value.cls.is_a(MODULE)
 
 
+def is_part(part: Value, whole: Value) -> None:
+    """A module whose parts are out of sight has had this part all the time, which is in its mode then."""
+    if isinstance(part, Object) and isinstance(whole, Object) and is_module(part) and is_module(whole):
+        part.fields.update(
+            {name: whole.fields[name] for name in ("training", SWITCHES) if name in whole.fields}
+        )
+
+
 def children(module: Object) -> Iterator[tuple[str, Object, bool]]:
     """The modules that a module holds, with their names, and whether it certainly holds them."""
     for name, value in list(module.fields.items()):
-        for one in options(value) if isinstance(value, Value) else ():
-            if isinstance(name, str) and is_module(one):
-                yield name, one, not isinstance(value, Choice)  # type: ignore[misc]
+        if not isinstance(name, str):
+            continue
+        if isinstance(value, Choice):
+            yield from ((name, one, False) for one in value.options if is_module(one))  # type: ignore[misc]
+        elif is_module(value):
+            yield name, value, True
 
 
 def below(module: Object) -> Iterator[tuple[str, Object, bool]]:
@@ -123,12 +144,13 @@ def held(module: Object, *, recurse: bool = True) -> Held:
     for prefix, one, sure in below(module) if recurse else (("", module, True),):
         is_open = is_open or one.cls.out_of_sight or one.fields.get("incomplete") == TRUE
         for name, value in one.fields.items():
-            for tensor in options(value) if isinstance(value, Value) else ():
-                if isinstance(name, str) and isinstance(tensor, Tensor) and tensor.cls is PARAMETER:
-                    found.setdefault(id(tensor), (f"{prefix}.{name}" if prefix else name, tensor))
-                    if not sure or isinstance(value, Choice):
-                        perhaps.add(tensor)
-                elif isinstance(tensor, Unknown) and tensor.type is None and name not in ("training",):
+            for part in value.options if isinstance(value, Choice) else (value,):
+                if isinstance(part, Tensor):
+                    if part.cls is PARAMETER and isinstance(name, str):
+                        found.setdefault(id(part), (f"{prefix}.{name}" if prefix else name, part))
+                        if not sure or part is not value:
+                            perhaps.add(part)
+                elif isinstance(part, Unknown) and part.type is None and name != "training":
                     is_open = True  # it may be a module
     return Held(tuple(found.values()), frozenset(perhaps), is_open)
 
@@ -211,20 +233,31 @@ def _init(made: Call) -> Value:
     return NONE
 
 
-@method(MODULE, "__call__")
+@method(MODULE, "__call__", "__runs__")
 def _call(made: Call) -> Value:
     own, machine = made.own(), made.machine
-    training = own.fields.get("training", TRUE)
+    training, recording = own.fields.get("training", TRUE), machine.mode("recording")
+    is_known = isinstance(training, Known) and isinstance(training.value, bool)
+    output = ModelCall(made.place, training.value if is_known else None, recording)
     event = made.emit(
         "forward",
         own,
         training=training,
-        recording=machine.mode("recording"),
+        recording=recording,
+        in_sight=machine.mode("in sight"),
         within=tuple((one, one.fields.get("training", TRUE)) for one in machine.layers),
         evaluating_since=evaluating_since(own),
         callers=() if machine.layers else _callers(machine),
+        given=tuple(one.facts.graph.starts for one in tensors_in(made.values()) if one.facts.graph.starts),
+        call=output,
+        over=machine.passes[-1].over if machine.passes else None,
+        inputs=(*made.args[1:], *made.kwargs.values()),
     )
     result = _output(own, made)
+    if not machine.layers:
+        if own.cls is CRITERION:
+            outputs.used(made, outputs.COMPARED, made.values())
+        outputs.mark(made, result, output)
     if isinstance(result, Tensor):
         event.detail["output"] = result.facts
         if machine.optimizers and not machine.layers and result.facts.requires is not False:
@@ -242,11 +275,18 @@ def _output(own: Object, made: Call) -> Value:
     machine = made.machine
     forward = own.fields.get("forward") or own.cls.find("forward")
     args = made.args if "forward" not in own.fields else made.args[1:]
-    outlined = machine.outline and isinstance(forward, Function) and forward.node in machine.called
+    outlined = (
+        (machine.outline or machine.is_late)
+        and isinstance(forward, Function)
+        and forward.node in machine.called
+    )
     if forward is None or own.cls is DISTANT or outlined:
         parts = held(own)
         further = [Unknown("a parameter out of sight")] if parts.open else []
-        return computed(machine, [*parts.values, *further, *made.args[1:], *made.kwargs.values()], made.place)
+        inputs = [*parts.values, *further, *made.args[1:], *made.kwargs.values()]
+        return bundle(computed(machine, inputs, made.place))
+    if not machine.layers:
+        machine.around_layers = len(machine.passes)
     machine.layers.append(own)
     try:
         return call(machine, forward, args, made.kwargs, made.node, loose=made.loose)
@@ -286,122 +326,6 @@ def set_mode(
     each_held(machine, [(one, sure) for _, one, sure in children(module)], change)
 
 
-@method(MODULE, "buffers", "named_buffers")
-def _buffers(made: Call) -> Value:
-    named = made.name == "named_buffers"
-    return list_of((), tuple_of([Unknown("a name", "str"), Tensor()]) if named else Tensor())
-
-
-def _asked(made: Call, index: int) -> tuple[list[tuple[str, Value]], Value | None]:
-    """The parameters that a program asks for: also those of the parts, unless the argument at this index says no."""
-    own, recurse = made.own(), made.constant(index, "recurse", True)
-    made.emit("parameters", own)
-    return held(own, recurse=recurse is ... or bool(recurse)).in_order()
-
-
-@method(MODULE, "parameters")
-def _parameters(made: Call) -> Value:
-    known, rest = _asked(made, 1)
-    return list_of([one for _, one in known], rest)
-
-
-@method(MODULE, "named_parameters")
-def _named_parameters(made: Call) -> Value:
-    known, rest = _asked(made, 2)
-    pairs = [
-        tuple_of([Known(name) if name != ALL_PARAMETERS else Unknown("a name", "str"), one])
-        for name, one in known
-    ]
-    return list_of(pairs, None if rest is None else tuple_of([Unknown("a name", "str"), rest]))
-
-
-@method(MODULE, "modules", "children", "named_modules", "named_children")
-def _modules(made: Call) -> Value:
-    own, name = made.own(), made.name
-    made.emit("visit", own)
-    known, rest = in_order(
-        below(own) if name.endswith("modules") else children(own),
-        "a module out of sight" if held(own).open else None,
-    )
-    if not name.startswith("named"):
-        return list_of([one for _, one in known], rest)
-    pairs = [tuple_of([Known(path), one]) for path, one in known]
-    return list_of(pairs, None if rest is None else tuple_of([Unknown("a name", "str"), rest]))
-
-
-@method(
-    MODULE,
-    "to",
-    "cuda",
-    "cpu",
-    "float",
-    "half",
-    "double",
-    "bfloat16",
-    "type",
-    "ipu",
-    "share_memory",
-    "to_empty",
-    "xpu",
-)
-def _moved(made: Call) -> Value:
-    """Its parameters are elsewhere, or in another dtype."""
-    own, kept = held(made.own()), made.name in ("cuda", "cpu", "ipu", "share_memory", "to_empty", "xpu")
-    asked = made.name if made.name not in ("to", "type") else None
-
-    def change(one: Tensor) -> None:
-        before = one.facts.dtype
-        dtype = dtypes.asked(made, before) if asked is None else dtypes.NAMES[asked] or asked
-        if dtype != before:
-            made.machine.state.write(one.fields, FACTS, replace(one.facts, dtype=dtype))
-
-    if not kept:
-        each_held(made.machine, [(one, one not in own.perhaps) for _, one in own.parameters], change)
-    return made.args[0]
-
-
-@method(MODULE, "apply")
-def _apply(made: Call) -> Value:
-    made.emit("visit", made.own())
-    each_held(
-        made.machine,
-        [(one, sure) for _, one, sure in below(made.own())],
-        lambda one: call(made.machine, made.argument(1, "fn"), [one], {}, made.node),
-    )
-    return made.args[0]
-
-
-@method(MODULE, "requires_grad_")
-def _requires_grad(made: Call) -> Value:
-    wants = made.constant(1, "requires_grad", True)
-    own = held(made.own())
-
-    def change(one: Tensor) -> None:
-        known = None if wants is ... else bool(wants)
-        made.machine.state.write(one.fields, FACTS, replace(one.facts, requires=known))
-
-    each_held(made.machine, [(one, one not in own.perhaps) for _, one in own.parameters], change)
-    made.emit("unfreeze" if wants else "freeze", made.args[0])
-    return made.args[0]
-
-
-@method(MODULE, "zero_grad")
-def _zero_grad(made: Call) -> Value:
-    own = made.own()
-    group = held(own)
-    parameters = [one for _, one in group.parameters]
-    made.emit("clear", own, before=gradients.cleared(made.machine, own, parameters, complete=group.complete))
-    return NONE
-
-
-@method(MODULE, "register_buffer", "register_parameter", "add_module", "register_module")
-def _register(made: Call) -> Value:
-    name, value = made.constant(1, "name"), made.argument(2, "tensor")
-    if isinstance(name, str):
-        made.machine.state.write(made.own().fields, name, value)
-    return NONE
-
-
 @method(
     MODULE,
     "register_forward_hook",
@@ -419,14 +343,6 @@ def _register(made: Call) -> Value:
 )
 def _registered(made: Call) -> Value:
     return Unknown("a handle", "handle")
-
-
-@method(MODULE, "get_buffer", "get_parameter", "get_submodule")
-def _get(made: Call) -> Value:
-    path, value = made.constant(1, "target"), made.args[0]
-    for part in path.split(".") if isinstance(path, str) and path else ():
-        value = attribute(made.machine, value, part, made.node)
-    return value if isinstance(path, str) else Unknown("a module")
 
 
 @method(MODULE, "__copied__")
@@ -474,3 +390,9 @@ def _handed_over(made: Call) -> Value:
 @attribute_of(DISTANT, "config", "device", "dtype")
 def _of_distant(made: Call) -> Value:
     return Unknown("it is out of sight")
+
+
+@attribute_of(DISTANT, "module")
+def _wrapped(made: Call) -> Value:
+    """What is in it, if it is wrapped for several devices: that has the same parameters."""
+    return made.args[0]

@@ -1,25 +1,19 @@
 """What the functions of `torch`, and the methods of tensors with the same names, do. Nearly all of it is rows of a table.
 
 What they put into the tensor itself is in `in_place`, new tensors are in `creation`, `torch.nn.functional`, `torch.linalg`, `torch.fft` and
-`torch.special` in `functional`, and attributes and special methods of tensors in `members`.
+`torch.special` in `functional`, tensors in another dtype or on another device in `conversions`, attributes and special methods of tensors in
+`members`, and backward passes in `backward`.
 """
 
 from dataclasses import replace
 from math import prod
 
+from ta_lint.dryrun.machine.amounts import amount, of_batch, of_one_batch, side_by_side
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import stub, tuple_of
-from ta_lint.dryrun.stubs.torch import dtypes, shapes
-from ta_lint.dryrun.stubs.torch.dtypes import (
-    arithmetic,
-    boolean,
-    first,
-    floating,
-    has_gradient,
-    int64,
-    same,
-    summed,
-)
+from ta_lint.dryrun.stubs.plain import numbers
+from ta_lint.dryrun.stubs.torch import dtypes, outputs, shapes
+from ta_lint.dryrun.stubs.torch.dtypes import arithmetic, boolean, first, floating, int64, same, summed
 from ta_lint.dryrun.stubs.torch.rows import (
     CUTS,
     EVERYWHERE,
@@ -34,8 +28,19 @@ from ta_lint.dryrun.stubs.torch.rows import (
     register,
 )
 from ta_lint.dryrun.stubs.torch.shapes import broadcast, own, reduced, reduced_by_name, unknown
-from ta_lint.dryrun.stubs.torch.tensors import DETACHED, IN_STEPS, Cut, Tensor, computed, cut, ended
-from ta_lint.dryrun.values import DATA, NONE, Known, Unknown, Value, join
+from ta_lint.dryrun.stubs.torch.tensors import (
+    BOUNDED,
+    DETACHED,
+    FACTS,
+    IN_STEPS,
+    Cut,
+    Tensor,
+    computed,
+    cut,
+    ended,
+    roots_of,
+)
+from ta_lint.dryrun.values import DATA, NONE, Known, Unknown, Value
 
 LOGARITHMS = "log-probabilities"
 PROBABILITIES = "probabilities"
@@ -58,7 +63,7 @@ define((
     Row(FOLLOWS, own, floating, "softmax", EVERYWHERE, means=PROBABILITIES),
     # -- of several tensors ----------------------------------------------------------------------------------------------------
     Row(FOLLOWS, broadcast, arithmetic, """
-        add addcmul clamp clamp_max clamp_min clip fmax fmin fmod maximum minimum mul multiply pow remainder sub subtract
+        add addcmul clamp_max clamp_min fmax fmin fmod maximum minimum mul multiply pow remainder sub subtract
     """),
     Row(FOLLOWS, broadcast, arithmetic, """
         __add__ __mod__ __mul__ __pow__ __radd__ __rmod__ __rmul__ __rpow__ __rsub__ __sub__
@@ -197,6 +202,20 @@ _of_two = Row(FOLLOWS, broadcast, same, "")
 register("max median min nanmedian", extreme)
 
 
+def bounded(made: Call) -> Value:
+    """Numbers that are cut off at a limit."""
+    result = _of_several.run(made)
+    return (
+        Tensor(replace(result.facts, scale=(BOUNDED, made.argument(2, "max"))), made.place)
+        if isinstance(result, Tensor)
+        else result
+    )
+
+
+_of_several = Row(FOLLOWS, broadcast, arithmetic, "")
+register("clamp clip", bounded)
+
+
 def where(made: Call) -> Value:
     """`where(condition, a, b)` leads to both; of a condition alone it gives the indices."""
     if len(made.args) + len(made.kwargs) == 1 and not made.loose:
@@ -263,92 +282,22 @@ register("chunk split unbind", parts)
 register("__iter__", parts, METHOD)
 
 
-# -- the same tensor in another dtype or on another device -------------------------------------------
-
-
-def moved(made: Call) -> Value:
-    """The same numbers elsewhere: shape and meaning stay, and the dtype if no other is asked for."""
-    tensor, stays = operand(made), None if made.name in _PERHAPS_THERE else False
-    return converted(made, dtypes.asked(made, None if tensor is None else tensor.facts.dtype), stays=stays)
-
-
-_PERHAPS_THERE = frozenset({"as_tensor", "asarray", "contiguous", "cpu", "to", "type", "type_as"})
-"""Where they may be already: these give the tensor itself then."""
-
-
-def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Value:
-    """A tensor in a dtype: itself, if it has that and stays where it is. Whole numbers and booleans have no graph."""
-    tensor = operand(made)
-    if tensor is None:
-        return Unknown(getattr(made.args[0], "why", "a tensor") if made.args else "a tensor")
-    facts = computed(made.machine, [tensor], made.place).facts
-    before = tensor.facts.dtype
-    if None in (before, dtype):
-        stays = stays and None
-    elif before != dtype:
-        stays = False
-    if stays:
-        return tensor
-    kept = {"shape": tensor.facts.shape, "dtype": dtype}
-    result = Tensor(replace(facts, scale=tensor.facts.scale, **kept), made.place)  # type: ignore[arg-type]
-    if has_gradient(dtype) is False:
-        scale = "booleans" if dtype == "bool" else "indices"
-        return cut(result, IN_STEPS, made.place, scale=(scale, None), **kept)
-    return result if stays is False else perhaps_itself(made, tensor, result)
-
-
-def perhaps_itself(made: Call, tensor: Tensor, result: Value) -> Value:
-    """What an operation gives that perhaps changes nothing, and gives the tensor itself then."""
-    differs = tensor.takes_gradient or made.machine.mode("recording") is not True
-    return join(tensor, result) if differs else result
-
-
-def without(made: Call, given: Value | None, share: object, training: object, result: Value) -> Value:
-    """What dropout of this share gives: what it gets, if it drops nothing; `...` is not known."""
-    if not isinstance(given, Tensor) or (training is True and share != 0):
-        return result
-    return given if training is False or share == 0 else perhaps_itself(made, given, result)
-
-
-register("contiguous cpu cuda pin_memory to xpu", moved, METHOD)
-register("clone", moved)
-
-
-def typed(made: Call) -> Value:
-    """`type`: in another dtype, or the name of its own."""
-    return moved(made) if len(made.args) + len(made.kwargs) > 1 else Unknown("the name of a type", "str")
-
-
-register("type type_as", typed, METHOD)
-
-for _name in (
-    "bfloat16",
-    "bool",
-    "byte",
-    "cdouble",
-    "cfloat",
-    "char",
-    "double",
-    "float",
-    "half",
-    "int",
-    "long",
-    "short",
-):
-    _dtype = dtypes.NAMES.get(_name) or {"byte": "uint8", "char": "int8"}.get(_name, _name)
-    register(_name, lambda made, dtype=_dtype: converted(made, dtype), METHOD)  # type: ignore[misc]
+# -- numbers -----------------------------------------------------------------------------------------
 
 
 def detached(made: Call) -> Value:
     """The same numbers without a graph."""
     tensor = operand(made)
-    return Unknown("a detached value") if tensor is None else cut(tensor, DETACHED, made.place)
+    if tensor is None:
+        return Unknown("a detached value")
+    cut_off = cut(tensor, DETACHED, made.place)
+    if made.name != "detach_":
+        return cut_off
+    made.machine.state.write(tensor.fields, FACTS, cut_off.facts)
+    return tensor
 
 
 register("detach detach_", detached)
-
-
-# -- numbers -----------------------------------------------------------------------------------------
 
 
 def read(made: Call) -> Value:
@@ -356,10 +305,11 @@ def read(made: Call) -> Value:
     tensor = operand(made)
     if tensor is not None:
         made.emit("read", tensor)
+        outputs.used(made, outputs.READ, [tensor])
     dtype = None if tensor is None else tensor.facts.dtype
     whole = made.name == "__int__" or (dtype is not None and dtype.startswith(("int", "uint")))
     kind = "bool" if dtype == "bool" else "int" if whole else "float"
-    return Unknown("numbers of a tensor", kind, cuts=_ended_in(made, tensor))
+    return Unknown("numbers of a tensor", kind, cuts=_ended_in(made, tensor), amount=amount(tensor))
 
 
 def _ended_in(made: Call, tensor: Tensor | None) -> tuple[Cut, ...]:
@@ -375,10 +325,26 @@ def exported(made: Call) -> Value:
     tensor = operand(made)
     if tensor is not None:
         made.emit("read", tensor)
-    return Unknown("numbers of a tensor", DATA, cuts=_ended_in(made, tensor))
+        outputs.used(made, outputs.READ, [tensor])
+        if made.name != "tolist":
+            made.emit("array", tensor, needs=bool(roots_of(tensor)), starts=tensor.facts.graph.starts)
+    given = () if tensor is None else tensor.facts.outputs
+    cuts = tuple(replace(one, outputs=given) for one in _ended_in(made, tensor))
+    return Unknown("numbers of a tensor", DATA, cuts=cuts, amount=amount(tensor))
 
 
 register("__array__ numpy tolist", exported, METHOD)
+
+
+@stub("numpy.array", "numpy.asarray")
+def as_array(made: Call) -> Value:
+    """An array of what is no tensor is one of data."""
+    if made.args and isinstance(made.args[0], Tensor):
+        return exported(made)
+    result = numbers(made)
+    if isinstance(result, Unknown) and made.args:
+        result.amount = of_one_batch(made.machine, made.args[0]) or side_by_side(made.args[0])
+    return result
 
 
 def compared(made: Call) -> Value:
@@ -386,6 +352,7 @@ def compared(made: Call) -> Value:
     tensor = operand(made)
     if tensor is not None:
         made.emit("read", tensor)
+        outputs.used(made, outputs.READ, [tensor])
     return Unknown("a verdict about a tensor", "bool")
 
 
@@ -403,7 +370,8 @@ def number(made: Call) -> Value:
         if index is None:
             return tuple_of((), size_of(None)) if shape is None else tuple_of(map(size_of, shape))
         if shape is not None and isinstance(index, int) and -len(shape) <= index < len(shape):
-            return size_of(shape[index])
+            return size_of(shape[index], made)
+        return size_of(None, made) if index == 0 else size_of(None)
     if name in ("numel", "nelement") and shape is not None and all(isinstance(one, int) for one in shape):
         return Known(prod(shape))
     if name.startswith("is_"):
@@ -411,9 +379,12 @@ def number(made: Call) -> Value:
     return Unknown("a number", "int")
 
 
-def size_of(size: object) -> Value:
-    """A size as a value."""
-    return Known(size) if isinstance(size, int) else Unknown("a size", "int")
+def size_of(size: object, made: Call | None = None) -> Value:
+    """A size as a value; with the call that asks for it, one that grows with the batch."""
+    if isinstance(size, int):
+        return Known(size)
+    grows = None if made is None else of_batch(made.machine, grows=True, counts=True)
+    return Unknown("a size", "int", amount=grows)
 
 
 register("""

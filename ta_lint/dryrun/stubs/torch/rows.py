@@ -6,8 +6,13 @@ from typing import Any
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, new_class, stub, tuple_of
+from ta_lint.dryrun.stubs.torch import outputs
+from ta_lint.dryrun.stubs.torch.amounts import growth, of_operation
+from ta_lint.dryrun.stubs.torch.discards import ONLY_TENSORS, noting_discards, of_tensors
 from ta_lint.dryrun.stubs.torch.dtypes import Dtype, steady
+from ta_lint.dryrun.stubs.torch.likelihoods import telling
 from ta_lint.dryrun.stubs.torch.shapes import Rule
+from ta_lint.dryrun.stubs.torch.summing import taking_apart
 from ta_lint.dryrun.stubs.torch.tensors import (
     IN_STEPS,
     TENSOR,
@@ -74,6 +79,8 @@ class Row:
         shape, dtype = (None, None) if in_outline(made.machine) else (self.shape(made), self._dtype(made))
         result = computed(made.machine, made.values(), made.place, shape=shape, dtype=dtype)
         if self.graph is CUTS:
+            if made.name in EQUALITY and not any(isinstance(one, Known) for one in made.args):
+                outputs.used(made, outputs.COMPARED, made.args)
             means = {"bool": "booleans", "int64": "indices"}.get(dtype or "", "")
             return cut(
                 result,
@@ -88,15 +95,36 @@ class Row:
             facts = flattened(facts, made.place)
         if made.name in SUMS and (parts := _parts(made)):
             facts = replace(facts, forced=parts)
+        if made.name in PRODUCTS and facts.half and any(map(_is_large, made.values())):
+            facts = replace(facts, half=False)
+        if (own := of_operation(made)) is not None:
+            facts = replace(facts, amount=own)
+        if (grows := growth(made, facts.grows)) is not facts.grows:
+            facts = replace(facts, grows=grows)
         if self.means:
             facts = replace(facts, scale=(self.means, made.constant(1, "dim")))
         return result if facts is result.facts else Tensor(facts, made.place)
 
 
+EQUALITY = frozenset("__eq__ __ne__ eq ne".split())
 SUMS = frozenset("""
     __add__ __mul__ __neg__ __radd__ __rmul__ __rsub__ __sub__ __truediv__ add div mean mul neg stack sub sum
 """.split())  # fmt: skip
 """What makes one loss of several, or another multiple of one."""
+
+
+PRODUCTS = frozenset("__mul__ __rmul__ mul multiply".split())
+
+
+def _is_large(factor: Value) -> bool:
+    """Whether a factor brings small gradients of a loss into the range of float16, or may."""
+    if isinstance(factor, Known) and isinstance(factor.value, int | float):
+        return factor.value >= LARGE
+    return isinstance(factor, Unknown)
+
+
+LARGE = 8
+"""The least factor that is taken to be one against small gradients."""
 
 
 def _parts(made: Call) -> tuple[Forced, ...]:
@@ -149,11 +177,12 @@ def define(rows: Iterable[Row]) -> None:
 def register(names: str, effect: Callable[[Call], Value], where: Iterable[str] = TORCH) -> None:
     """These functions and methods have this effect."""
     for name in names.split():
+        run = noting_discards(name, taking_apart(name, telling(name, effect)))
         for prefix in where:
             if prefix == "torch.Tensor.":
-                method(TENSOR, name)(effect)
+                method(TENSOR, name)(of_tensors(run) if name in ONLY_TENSORS else run)
             else:
-                stub(f"{prefix}{name}")(effect)
+                stub(f"{prefix}{name}")(of_tensors(run))
 
 
 def operand(made: Call, index: int = 0) -> Tensor | None:

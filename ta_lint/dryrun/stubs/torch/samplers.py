@@ -1,11 +1,11 @@
-"""What decides which samples a loader takes, and datasets that are made of others."""
+"""What decides which samples a loader takes, and in which order."""
 
-from ta_lint.dryrun.machine import iteration
+from collections.abc import Iterator
+
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.counts import LENGTH
-from ta_lint.dryrun.machine.library import keeps, list_of, method, new_class, stub
-from ta_lint.dryrun.stubs.torch.data import DATASET, ITERABLE, collated, sample
-from ta_lint.dryrun.values import NONE, Class, Object, Sequence, Unknown, Value, joined
+from ta_lint.dryrun.machine.library import list_of, method, new_class
+from ta_lint.dryrun.values import NONE, TRUE, Class, Known, Object, Unknown, Value, options
 
 SAMPLER = new_class("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
 
@@ -23,6 +23,7 @@ def _sampler(name: str, arguments: str, *others: str) -> Class:
         return NONE
 
     method(cls, "__init__")(init)
+    cls.is_whole = True
     return cls
 
 
@@ -56,35 +57,49 @@ def _batches(made: Call) -> Value:
     return list_of((), list_of((), Unknown("an index", "int")))
 
 
-@method(DISTRIBUTED, "set_epoch")
-def _epoch(made: Call) -> Value:
-    made.emit("set epoch", made.args[0])
+@method(DISTRIBUTED, "__init__")
+def _distributed(made: Call) -> Value:
+    own, write = made.own(), made.machine.state.write
+    write(own.fields, "shuffle", made.argument(4, "shuffle", True))
+    write(own.fields, "seed", made.argument(5, "seed", 0))
+    write(own.fields, "epoch", Known(0))
     return NONE
 
 
-# -- datasets of datasets ------------------------------------------------------------------------------
-
-JOINED = new_class(
-    "torch.utils.data.ConcatDataset", "torch.utils.data.dataset.ConcatDataset", bases=(DATASET,)
-)
-CHAINED = new_class("torch.utils.data.ChainDataset", bases=(ITERABLE,))
+@method(DISTRIBUTED, "set_epoch")
+def _epoch(made: Call) -> Value:
+    made.machine.state.write(made.own().fields, "epoch", made.argument(1, "epoch"))
+    return NONE
 
 
-keeps(JOINED, "datasets")
-keeps(CHAINED, "datasets")
+@method(SAMPLER, "__handed_over__")
+def _handed_over(made: Call) -> Value:
+    """Code out of sight may set its epoch."""
+    made.machine.state.write(made.own().fields, "epoch", Unknown("code out of sight may set it"))
+    return NONE
 
 
-@method(JOINED, "__getitem__")
-def _one(made: Call) -> Value:
-    own = made.args[0]
-    datasets = own.fields.get("datasets", NONE) if isinstance(own, Object) else NONE
-    if not isinstance(datasets, Sequence) or not datasets.every:
-        return Unknown("an item of one of several datasets")
-    return joined([sample(made.machine, one, made.node) for one in datasets.every])
+# -- the samplers of a loader --------------------------------------------------------------------------
 
 
-@stub("torch.utils.data.default_collate", "torch.utils.data.dataloader.default_collate")
-def _collate(made: Call) -> Value:
-    items, rest = iteration.collected(made.machine, made.argument(0, "batch"), made.node)
-    every = [*items, *([] if rest is None else [rest])]
-    return collated(joined(every), None) if every else Unknown("a batch")
+def samplers(loader: Object) -> Iterator[Object]:
+    """What may draw the samples of a loader, also below what makes batches of them."""
+    for name in ("sampler", "batch_sampler"):
+        for one in options(loader.fields.get(name, NONE)):
+            if isinstance(one, Object):
+                yield from samplers(one) if one.cls.is_a(BATCHES) else [one]
+
+
+def has_own_sampler(loader: Object) -> bool:
+    """Whether something draws its samples that the program gives it, or may."""
+    return any(loader.fields.get(name, NONE) != NONE for name in ("sampler", "batch_sampler"))
+
+
+def shuffled_by(loader: Object) -> tuple[Value, Value] | None:
+    """Seed and epoch by which a `DistributedSampler` shuffles a loader now, None if nobody knows them."""
+    for one in samplers(loader):
+        if one.cls.is_a(DISTRIBUTED) and one.cls.find("__iter__") is SAMPLER.find("__iter__"):
+            epoch = one.fields.get("epoch")
+            if one.fields.get("shuffle") == TRUE and isinstance(epoch, Known):
+                return one.fields["seed"], epoch
+    return None

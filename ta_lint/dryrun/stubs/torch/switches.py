@@ -1,7 +1,6 @@
 """Where modules were put into evaluation mode, with no way back to training mode since."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import FALSE, Hidden, Mergeable, Object, Place, Value
@@ -13,7 +12,6 @@ SWITCHES = Hidden("how a module has come into its mode")
 class Switches(Mergeable):
     """How a module has come into its mode."""
 
-    carries: ClassVar[bool] = True
     places: frozenset[Place] = frozenset()
     """Where it was put into evaluation mode, on some path on which nothing has set the mode since."""
     settings: int = 0
@@ -24,6 +22,10 @@ class Switches(Mergeable):
         both_alike = self.settings == other.settings
         places = self.places | other.places if both_alike else frozenset()
         return Switches(places, max(self.settings, other.settings))
+
+    def is_settled(self, before: "Switches | None") -> bool:
+        """Whether the next pass begins in the same modes."""
+        return self.places == (before or NONE_SO_FAR).places
 
 
 NONE_SO_FAR = Switches()

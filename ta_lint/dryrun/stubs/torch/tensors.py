@@ -4,8 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ta_lint.dryrun.machine.amounts import either
 from ta_lint.dryrun.machine.library import new_class
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.stubs.torch.graphs import NO_GRAPH, Graph, made_of, started
+from ta_lint.dryrun.stubs.torch.terms import Term, Terms, united
 from ta_lint.dryrun.values import (
     MOST_CUTS,
     Choice,
@@ -26,6 +29,7 @@ TENSOR = new_class(
     "torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.cuda.FloatTensor", "torch.BoolTensor"
 )
 PARAMETER = new_class("torch.nn.Parameter", "torch.nn.parameter.Parameter", bases=(TENSOR,))
+GRADIENT = new_class("torch.Tensor.grad", bases=(TENSOR,))
 BUFFER = new_class("torch.nn.Buffer", "torch.nn.parameter.Buffer", bases=(TENSOR,))
 
 NOTHING: frozenset[Any] = frozenset()
@@ -43,13 +47,14 @@ class Cut:
     """Where a graph was lost: by `detach`, by an operation in steps such as `argmax`, or because autograd does not record.
 
     `roots` are the leaves that it led to, certainly or perhaps; empty if nobody knows them. `after` counts the cuts before it, on the way
-    on which there are the most.
+    on which there are the most. `outputs` are the calls of models that gave what was read here as an array.
     """
 
     how: str
     place: Place
     roots: "frozenset[Tensor]"
     after: int = 0
+    outputs: "tuple[ModelCall, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,19 @@ class Forced:
 
     tensor: "Tensor"
     place: Place
+
+
+BOUNDED = "bounded"
+"""What the numbers of a tensor are that was cut off at a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call of a model that puts something out: where, in which mode, and whether autograd records, if that is known."""
+
+    place: Place
+    training: bool | None
+    recording: bool | None
 
 
 DETACHED = "detached"
@@ -90,18 +108,56 @@ class Facts(Mergeable):
     scale: tuple[str, Any] | None = None
     """What its numbers are: `("probabilities", dim)`, `("logits", None)`, `("log-probabilities", dim)`, `("indices", None)`."""
     source: Any = None
-    """What it was read from, such as the loader of its batch."""
+    """What it was read from, such as the loader of its batch, and computed from alone."""
     again: tuple[Any, ...] = ()
     """The calls that backward makes again, as checkpointing has kept nothing of them."""
+    half: bool = False
+    """Whether a part of its graph was computed in float16, as autocast chose, and nothing has multiplied it with something large since."""
+    scaled: bool | None = False
+    """Of a loss: whether a gradient scaler has multiplied it; None if something has been computed from that, or nobody knows."""
+    graph: Graph = NO_GRAPH
+    """Where its graph starts."""
+    outputs: "tuple[ModelCall, ...]" = ()
+    """The calls of models from whose outputs it was computed."""
+    batch_of: Any = None
+    """The loader whose batch it is in, as that gives it."""
+    amount: Any = None
+    """What its numbers are made of, batch by batch: a `machine.amounts.Amount`, if that is known."""
+    grows: bool | None = None
+    """Whether twice as many samples make it twice as large, as a sum over them, and not their mean; None if nobody knows."""
+    terms: Terms = ()
+    """What it is the sum of; empty if it is a term itself."""
+    form: Any = None
+    """What it is of a distribution, a `likelihoods.Form`."""
+    chosen: bool = False
+    """Whether it is computed from the log-probability of an action that was chosen."""
+    differs: bool = False
+    """Whether it is computed from a difference of two values from which autograd leads on."""
 
     @property
     def reached(self) -> "frozenset[Tensor]":
         """The leaves that a gradient other than zero goes to, or may go to."""
         return (self.roots | self.perhaps) - self.flat
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is computed from nothing."""
+        known = self.outputs or self.cuts or self.open or self.source or self.batch_of or self.amount
+        return not known and self.requires is False
+
     def either(self, other: "Facts") -> "Facts":
         """What is known of a tensor that has these facts or others."""
         return joined_facts(self, other)
+
+    def renewed(self, machine: Machine, since: int, made: dict[Any, Any]) -> "Facts":
+        """The same with new starts of graphs."""
+        graph = self.graph.renewed(machine, since, made)
+        amount = self.amount and self.amount.of_another(machine)
+        return (
+            self
+            if graph is self.graph and amount == self.amount
+            else replace(self, graph=graph, amount=amount)
+        )
 
 
 PLAIN = Facts()
@@ -121,6 +177,16 @@ class Tensor(Object):
         return self.fields[FACTS]  # type: ignore[no-any-return]
 
     @property
+    def amount(self) -> Any:
+        """What its numbers are made of, batch by batch."""
+        return self.facts.amount
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is computed from nothing."""
+        return self.facts.is_constant
+
+    @property
     def takes_gradient(self) -> bool:
         """Whether it is a leaf that certainly takes a gradient."""
         return self.facts.leaf and self.facts.requires is True
@@ -129,6 +195,10 @@ class Tensor(Object):
         """Its facts, unless it may be a leaf that gets a gradient."""
         facts = self.facts
         return None if len(self.fields) > 1 or (facts.leaf and facts.requires is not False) else facts
+
+    def copied(self) -> Value:
+        """The same numbers elsewhere."""
+        return Tensor(self.facts, self.made, self.cls)
 
     def merged(self, other: Value) -> Value | None:
         """One tensor for two that may be meant; leaves with a gradient stay apart."""
@@ -139,10 +209,14 @@ class Tensor(Object):
             or self.cls is not other.cls
         ):
             return None
-        return Tensor(joined_facts(self.facts, other.facts), self.made)
+        facts = joined_facts(self.facts, other.facts)
+        if self.facts.terms or other.facts.terms:
+            facts = replace(facts, terms=united((*terms_of(self), *terms_of(other)), joined_facts))
+        return Tensor(facts, self.made)
 
 
 FACTS = Hidden("the facts of a tensor")
+STATE_OF = Hidden("the state of a module that a tensor is in")
 
 
 def joined_facts(one: Facts, other: Facts) -> Facts:
@@ -152,33 +226,66 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
     return Facts(
         roots,
         every - roots,
-        _few(one.open, other.open),
+        few(one.open, other.open),
         every - one.reached - other.reached if one.flat or other.flat else NOTHING,
         latest((*one.cuts, *other.cuts)),
-        _few(one.forced, other.forced),
+        few(one.forced, other.forced),
         one.requires if one.requires == other.requires else None,
         one.leaf and other.leaf,
         one.shape if one.shape == other.shape else None,
         one.dtype if one.dtype == other.dtype else None,
         one.scale if one.scale == other.scale else None,
         one.source if one.source is other.source else None,
-        _few(one.again, other.again),
+        few(one.again, other.again),
+        one.half or other.half,
+        one.scaled if one.scaled is other.scaled else None,
+        one.graph.either(other.graph),
+        calls_of([one, other]),
+        one.batch_of if one.batch_of is other.batch_of else None,
+        amount=other.amount
+        if one.is_constant
+        else one.amount
+        if other.is_constant
+        else either(one.amount, other.amount),
+        grows=_grow([one, other]),
+        terms=united((*one.terms, *other.terms), joined_facts) if one.terms and other.terms else (),
+        form=one.form if one.form == other.form else None,
+        chosen=one.chosen and other.chosen,
+        differs=one.differs and other.differs,
     )
 
 
-def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
-    """The tensors among values, and in lists, tuples and dictionaries of them."""
+def _grow(several: list[Facts]) -> bool | None:
+    """Whether one of these, or what is computed from them, grows with the number of samples."""
+    found = {one.grows for one in several}
+    return True if True in found else None if None in found or not found else False
+
+
+def terms_of(value: Value) -> Terms:
+    """What a value is the sum of: itself, if it is no sum. A number that is known is no term."""
+    if isinstance(value, Tensor):
+        place = value.made
+        return value.facts.terms or (() if place is None else (Term(place, value.facts),))
+    if isinstance(value, Unknown) and value.cuts:
+        return (Term(value.cuts[-1].place, Facts(cuts=value.cuts)),)
+    return ()
+
+
+def tensors_in(values: Iterable[Value], seen: set[int] | None = None) -> Iterator[Tensor]:
+    """The tensors among values, and in lists, tuples and dictionaries of them: of each of these once, however many hold it."""
+    seen = set() if seen is None else seen
     for value in values:
         if isinstance(value, Tensor):
             yield value
-        elif isinstance(value, Sequence):
-            yield from tensors_in(value.items)
-            if value.rest is not None:
-                yield from tensors_in((value.rest,))
-        elif isinstance(value, Table):
-            yield from tensors_in(value.fields.values())
         elif isinstance(value, Choice):
-            yield from tensors_in(value.options)
+            yield from tensors_in(value.options, seen)
+        elif isinstance(value, Sequence | Table) and id(value) not in seen:
+            seen.add(id(value))
+            yield from tensors_in(_within(value), seen)
+
+
+def _within(container: Sequence | Table) -> Iterable[Value]:
+    return container.every if isinstance(container, Sequence) else container.fields.values()
 
 
 def roots_of(tensor: Tensor) -> "frozenset[Tensor]":
@@ -196,23 +303,34 @@ Reach = tuple["frozenset[Tensor]", "frozenset[Tensor]"]
 """The leaves that a gradient goes to, and those that it goes to perhaps."""
 
 
-def reach_of(values: Iterable[Value]) -> Reach:
-    """Where a gradient of all these values goes; of a choice, it goes to one of them."""
-    roots, perhaps = set[Tensor](), set[Tensor]()
+def reach_of(values: Iterable[Value], known: dict[int, Reach] | None = None) -> Reach:
+    """Where a gradient of all these values goes; of a choice, it goes to one of them. `known` has the containers seen so far."""
+    known = {} if known is None else known
+    roots, perhaps = [NOTHING], [NOTHING]
     for value in values:
         if isinstance(value, Tensor):
-            roots |= roots_of(value)
-            perhaps |= perhaps_of(value)
+            roots.append(roots_of(value))
+            perhaps.append(perhaps_of(value))
         elif isinstance(value, Choice):
-            several = [reach_of((one,)) for one in value.options]
-            roots |= frozenset.intersection(*(one for one, _ in several))
-            perhaps |= frozenset().union(*(one | other for one, other in several))
+            several = [reach_of((one,), known) for one in value.options]
+            roots.append(frozenset.intersection(*(one for one, _ in several)))
+            perhaps += [one | other for one, other in several]
         elif isinstance(value, Sequence | Table):
-            inner = value.every if isinstance(value, Sequence) else value.fields.values()
-            of_roots, of_perhaps = reach_of(inner)
-            roots |= of_roots
-            perhaps |= of_perhaps
-    return frozenset(roots), frozenset(perhaps - roots)
+            if id(value) not in known:
+                known[id(value)] = NOTHING, NOTHING  # of one that holds itself
+                known[id(value)] = reach_of(_within(value), known)
+            of_roots, of_perhaps = known[id(value)]
+            roots.append(of_roots)
+            perhaps.append(of_perhaps)
+    certain = _union(roots)
+    return certain, _union(perhaps) - certain
+
+
+def _union(sets: "list[frozenset[Tensor]]") -> "frozenset[Tensor]":
+    """All in some sets; the largest of them is copied only if the others have more."""
+    largest = max(sets, key=len)
+    others = [one for one in sets if one is not largest and not one <= largest]
+    return largest.union(*others) if others else largest
 
 
 def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: Any) -> Tensor:
@@ -224,9 +342,10 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     flat = NOTHING
     if any(one.flat for one in every):
         flat = (roots | perhaps).difference(*map(reached_from, found))
-    why = _few(*(one.open for one in every), *map(why_unknown, values))
+    why = few(*(one.open for one in every), *map(why_unknown, values))
     cuts = latest([*(cut for one in every for cut in one.cuts), *cuts_of(*values)])
-    again = _few(*(one.again for one in every))
+    again = few(*(one.again for one in every))
+    outputs = calls_of(every)
     recording = machine.mode("recording")
     if recording is not True:
         if roots or (recording is False and (perhaps or why)):
@@ -238,11 +357,34 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     source = next(iter(sources.values())) if len(sources) == 1 else None
     requires = True if roots else None if why or perhaps else False
     leaf = not roots and not perhaps and not why
+    graph = NO_GRAPH
+    if recording is True:
+        leaves = frozenset(one for one in found if one.takes_gradient)
+        graph = made_of(machine, [one.graph for one in every], place, leaves)
+    leads_on = bool(roots or perhaps or why)
+    half = leads_on and (machine.modes["half"].on or any(one.half for one in every))
     facts: dict[str, Any] = {
         "roots": roots, "perhaps": perhaps, "open": why, "flat": flat, "cuts": cuts, "requires": requires,
-        "leaf": leaf, "source": source, "again": again,
+        "leaf": leaf, "source": source, "again": again, "scaled": None if any(one.scaled is not False for one in every) else False, "graph": graph,
+        "outputs": outputs, "half": half, "chosen": any(one.chosen for one in every),
+        "differs": leads_on and any(one.differs for one in every),
+        "grows": _grow([one for one in every if not one.is_constant]),
     }  # fmt: skip
     return Tensor(Facts(**(facts | known)), place)
+
+
+def may_be_loss(value: Value) -> bool:
+    """Whether a value may be a loss of which nobody knows what it leads to."""
+    if isinstance(value, Tensor):
+        return bool(value.facts.open) and not value.facts.graph.starts and value.facts.requires is not False
+    return isinstance(value, Unknown) and value.type is None
+
+
+def some_loss(machine: Machine, value: Value, place: Place) -> Tensor:
+    """A loss that goes back, and of which nobody knows what it leads to."""
+    why = getattr(value, "why", "") or "a loss that is not known"
+    facts = value.facts if isinstance(value, Tensor) else Facts(open=(why,), requires=None, leaf=False)
+    return Tensor(replace(facts, graph=started(machine, place)), getattr(value, "made", None) or place)
 
 
 def in_outline(machine: Machine) -> bool:
@@ -250,22 +392,34 @@ def in_outline(machine: Machine) -> bool:
     return bool(machine.frames) and machine.frames[-1].site is not None
 
 
-def _few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
-    reasons = tuple(filter(None, reasons))
-    if len(reasons) < 2:
-        return reasons[0][:MOST_CUTS] if reasons else ()
-    return tuple(dict.fromkeys(one for some in reasons for one in some))[:MOST_CUTS]
+MOST_CALLS = 64
+"""Calls of models that a tensor is known to come from."""
 
 
-def why_unknown(value: Value) -> tuple[str, ...]:
-    """Why a value may be a tensor of which nothing is known; empty if it is none."""
+def calls_of(several: Iterable[Facts]) -> "tuple[ModelCall, ...]":
+    """The calls of models from whose outputs tensors with these facts were computed."""
+    every = list(dict.fromkeys(one.outputs for one in several if one.outputs))
+    found = every[0] if len(every) == 1 else tuple(dict.fromkeys(call for some in every for call in some))
+    return found[:MOST_CALLS]
+
+
+def few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The first of these together, each once."""
+    some = [one for one in reasons if one]
+    every = some[0] if len(some) == 1 else tuple(dict.fromkeys(each for one in some for each in one))
+    return every[:MOST_CUTS]
+
+
+def why_unknown(value: Value, seen: set[int] | None = None) -> tuple[str, ...]:
+    """Why a value may be a tensor of which nothing is known; empty if it is none. Containers in `seen` have been asked."""
+    seen = set() if seen is None else seen
     if isinstance(value, Unknown) and value.type is None:
         return (value.why or "a value that is not known",)
-    if isinstance(value, Sequence | Table):
-        inner = value.every if isinstance(value, Sequence) else value.fields.values()
-        return _few(*map(why_unknown, inner))
+    if isinstance(value, Sequence | Table) and id(value) not in seen:
+        seen.add(id(value))
+        return few(*(why_unknown(one, seen) for one in _within(value)))
     if isinstance(value, Choice):
-        return _few(*map(why_unknown, value.options))
+        return few(*(why_unknown(one, seen) for one in value.options))
     return ()
 
 
@@ -291,7 +445,7 @@ def _and(cuts: tuple[Cut, ...], how: str, place: Place, roots: "frozenset[Tensor
 def forced(tensor: Tensor, place: Place) -> tuple[Forced, ...]:
     """The parts of a tensor that were told to require a gradient, if it is told so here. One that no parameter leads to may want it."""
     facts = tensor.facts
-    computed_from = facts.roots or facts.perhaps or any(cut.roots for cut in facts.cuts)
+    computed_from = facts.roots or facts.perhaps or facts.open or any(cut.roots for cut in facts.cuts)
     if tensor.cls is PARAMETER or not computed_from:
         return facts.forced
     return (*facts.forced, Forced(tensor, place))
@@ -318,20 +472,27 @@ def cut(tensor: Tensor, how: str, place: Place, **known: Any) -> Tensor:
         "requires": False,
         "leaf": True,
         "again": (),
+        "graph": NO_GRAPH,
+        "half": False,
+        "differs": False,
+        "terms": _without_graph(tensor, how, place) if how == DETACHED else (),
     }
-    return Tensor(replace(facts, **(lost | known)), place)  # type: ignore[arg-type]
+    result = Tensor(replace(facts, **(lost | known)), place)  # type: ignore[arg-type]
+    if how == DETACHED and STATE_OF in tensor.fields:
+        result.fields[STATE_OF] = tensor.fields[STATE_OF]
+    return result
 
 
-def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
-    """The result of a call that backward makes again."""
-    if isinstance(value, Tensor) and not value.facts.leaf:
-        return Tensor(replace(value.facts, again=_few(value.facts.again, again)), value.made, value.cls)
-    if isinstance(value, Sequence):
-        rest = None if value.rest is None else kept_nothing_of(value.rest, again)
-        return Sequence(
-            value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made
-        )
-    return value
+def _without_graph(tensor: Tensor, how: str, place: Place) -> Terms:
+    """The terms of a sum whose graph is cut off: the same numbers, from the same places."""
+    return tuple(replace(one, facts=_alone(one.facts, how, place)) for one in terms_of(tensor))
+
+
+def _alone(facts: Facts, how: str, place: Place) -> Facts:
+    """What is left of a term."""
+    lost = facts.roots | facts.perhaps
+    cuts = _and(facts.cuts, how, place, lost) if lost or facts.open else facts.cuts
+    return Facts(cuts=cuts, form=facts.form, outputs=facts.outputs)
 
 
 def written_to(value: Value | None) -> Value | None:

@@ -1,8 +1,8 @@
 """What a training step is made of: optimizers, schedulers, scalers, clipping, wrappers, checkpointing, saving and loading."""
 
+import ast
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
@@ -21,12 +21,13 @@ from ta_lint.dryrun.machine.library import (
     new_class,
     stub,
 )
-from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.sources import read_of
 from ta_lint.dryrun.stubs.torch import gradients
+from ta_lint.dryrun.stubs.torch.lengths import LENGTH, plan_of
 from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, tensors_in
+from ta_lint.dryrun.stubs.torch.without_effect import without_effect
 from ta_lint.dryrun.values import (
-    DATA,
     NONE,
     REST,
     Class,
@@ -42,18 +43,21 @@ from ta_lint.dryrun.values import (
 )
 
 OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
+without_effect(OPTIMIZER, "lr", "learning_rate")
 PRE_HOOKS = Hidden("what steps run before they use the gradients")
-SCHEDULER = new_class("torch.optim.lr_scheduler.LRScheduler", "torch.optim.lr_scheduler._LRScheduler")
-SCALER = new_class(
-    "torch.amp.GradScaler",
-    "torch.cuda.amp.GradScaler",
-    "torch.amp.grad_scaler.GradScaler",
-    "torch.cuda.amp.grad_scaler.GradScaler",
+SCALED_BY = Hidden("the gradient scaler that an optimizer steps through")
+SCHEDULER = new_class(
+    "torch.optim.lr_scheduler.LRScheduler",
+    "torch.optim.lr_scheduler._LRScheduler",
+    "torch.optim.lr_scheduler.*",
 )
+"""Any scheduler, and what the module has under a name that nobody knows."""
 
 
 def _optimizers(name: str) -> Value | None:
-    last = name.rpartition(".")[2]
+    module, last = name.split(".")[-2:]
+    if name == f"torch.optim.{module}.{last}" and module == last.lower():
+        return find(f"torch.optim.{last}")
     return new_class(name, bases=(OPTIMIZER,)) if name.count(".") == 2 and last[:1].isupper() else None
 
 
@@ -83,7 +87,7 @@ def _optimizer(made: Call) -> Value:
     if isinstance(
         step := own.cls.fields.get("step"), Function
     ):  # of a class of the program: torch wraps it here
-        step.after = lambda done: _stepped(done, done.args[0])
+        step.after = lambda done: stepped(done, done.args[0])
     options_ = dict(made.kwargs)
     options_.pop("params", None)
     names = POSITIONAL.get(own.cls.name.removeprefix("torch.optim."), "lr").split()
@@ -101,7 +105,8 @@ def _optimizer(made: Call) -> Value:
     )
     made.machine.state.write(own.fields, "defaults", Table(DICT, made.place, dict(options_)))
     gradients.watch(made.machine, own)
-    made.emit("optimizer", own)
+    dtypes = {one: one.facts.dtype for one in tensors_in([own.fields["param_groups"]])}
+    made.emit("optimizer", own, dtypes=dtypes)
     return NONE
 
 
@@ -138,15 +143,23 @@ def _step(made: Call) -> Value:
         result = call(made.machine, closure, [], {}, made.node)
         if own.cls.name.endswith(".LBFGS"):  # it searches along a line, unless there is no gradient
             perhaps(made.machine, closure, made.node)
-    _stepped(made, own)
+    stepped(made, own)
     return result
 
 
-def _stepped(made: Call, optimizer: Value, *, scaled: bool = False) -> None:
+def stepped(made: Call, optimizer: Value, *, by: Value | None = None) -> None:
+    """An optimizer steps: by a gradient scaler, if one takes the factor away before."""
+    machine = made.machine
     for hook in _pre_hooks(optimizer):
-        perhaps(made.machine, hook, made.node)
-    before = gradients.used(made.machine, optimizer)
-    made.emit("step", optimizer, scaled=scaled, before=before, path=made.machine.assumed)
+        perhaps(machine, hook, made.node)
+    of_library = optimizer.fields.get(SCALED_BY) if isinstance(optimizer, Object) else None
+    by = by or machine.modes["scaler"] or of_library
+    if by is not None:
+        gradients.unscaled(machine, optimizer)
+    factors, before = gradients.factors(machine, options(optimizer)), gradients.used(machine, optimizer)
+    made.emit("step", optimizer, by=by, before=before, factors=factors)
+    if of_library is not None:
+        made.emit("update", of_library)
 
 
 def _pre_hooks(optimizer: Value) -> tuple[Value, ...]:
@@ -163,14 +176,15 @@ def _zero_grad(made: Call) -> Value:
 
 @method(OPTIMIZER, "state_dict", "load_state_dict")
 @method(SCHEDULER, "state_dict", "load_state_dict")
-@method(SCALER, "state_dict", "load_state_dict")
-def _state(made: Call) -> Value:
-    saves = made.name == "state_dict"
-    made.emit("save" if saves else "load", made.args[0])
-    return Object(_STATE, made.place, {"of": made.args[0]}) if saves else NONE
+def saved(made: Call) -> Value:
+    if made.name == "state_dict":
+        made.emit("save", made.args[0])
+        return Object(STATE, made.place, {"of": made.args[0]})
+    made.emit("load", made.args[0], state=made.argument(1, "state_dict"))
+    return NONE
 
 
-_STATE = Class("the state of an optimizer", (OBJECT,))
+STATE = Class("the state of an optimizer", (OBJECT,))
 
 
 @method(OPTIMIZER, "__handed_over__")
@@ -191,8 +205,20 @@ def _scheduler(made: Call) -> Value:
     if parts and holds_others:
         optimizer = parts[0].fields.get("optimizer", optimizer)
     made.machine.state.write(own.fields, "optimizer", optimizer)
-    made.emit("scheduler", own, of=optimizer, parts=tuple(parts))
+    plan = plan_of(made, own.cls.name.rpartition(".")[2], parts)
+    if plan.length is not None:
+        own.fields[LENGTH] = plan.length
+    made.emit("scheduler", own, of=optimizer, parts=tuple(parts), plan=plan, told=_is_told(made))
     return NONE
+
+
+def _is_told(made: Call) -> bool:
+    """Whether a schedule gets the step that it starts at, itself or in a function."""
+    given = [one for value in made.values() for one in options(value)]
+    functions = [one for one in given if isinstance(one, Function)]
+    named = {(one, part.id) for one in functions for part in ast.walk(one.node) if isinstance(part, ast.Name)}
+    known = [one.frame.names[name] for one, name in named if name in one.frame.names]
+    return "last_epoch" in made.kwargs or any(read_of(one) is not None for one in [*given, *known])
 
 
 def _schedulers_in(given: Value) -> Iterator[Object]:
@@ -208,7 +234,8 @@ def _schedulers_in(given: Value) -> Iterator[Object]:
 def _schedule(made: Call) -> Value:
     has_argument = made.loose or bool(made.args[1:] or made.kwargs)
     is_used = made.node not in made.machine.alone
-    made.emit("schedule", made.args[0], has_argument=has_argument, is_used=is_used, path=made.machine.assumed)
+    arguments = len(made.args) - 1 + len(made.kwargs)
+    made.emit("schedule", made.args[0], has_argument=has_argument, is_used=is_used, arguments=arguments)
     return NONE
 
 
@@ -236,64 +263,31 @@ def _rates(made: Call) -> Value:
     return list_of((), Unknown("a learning rate", "float"))
 
 
-@method(SCALER, "__init__")
-def _scaler(made: Call) -> Value:
-    return NONE
-
-
-@method(SCALER, "scale")
-def _scale(made: Call) -> Value:
-    made.emit("scale", made.args[0])
-    value = made.argument(1, "outputs")
-    if not isinstance(value, Tensor):
-        return value
-    scaled = computed(made.machine, [value], made.place).facts
-    return Tensor(replace(scaled, forced=value.facts.forced), made.place)
-
-
-@method(SCALER, "unscale_", "update", "step")
-def _scaler_acts(made: Call) -> Value:
-    name = made.name
-    if name == "update":
-        made.emit("update", made.args[0])
-        return NONE
-    optimizer = made.argument(1, "optimizer")
-    if name == "unscale_":
-        made.emit("unscale", optimizer)
-        return NONE
-    if isinstance(optimizer, Object) and isinstance(optimizer.cls.find("step"), Function):
-        return call(made.machine, optimizer.cls.find("step") or NONE, [optimizer], {}, made.node)
-    _stepped(made, optimizer, scaled=True)
-    return NONE
-
-
-@method(SCALER, "__call__")
-def _goes_back(made: Call) -> Value:
-    """As timm's scaler does: backward, and then what its further arguments say, such as a step."""
-    optimizer = made.argument(2, "optimizer")
-    backward = attribute(made.machine, made.argument(1, "loss"), "backward", made.node)
-    call(made.machine, backward, [], {}, made.node)
-    hand_over(made.machine, [optimizer], made.function, made.node)
-    return NONE
-
-
-@method(SCALER, "get_scale", "is_enabled")
-def _scaler_says(made: Call) -> Value:
-    return Unknown("the scale", "float")
-
-
 @stub("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grads_with_norm_")  # fmt: skip
 def _clip(made: Call) -> Value:
     given = made.argument(0, "parameters")
-    items, rest = (
-        ((given,), None) if isinstance(given, Tensor) else iteration.collected(made.machine, given, made.node)
-    )
-    limit = made.constant(1, "clip_value" if made.name == "clip_grad_value_" else "max_norm")
+    bound = "clip_value" if made.name == "clip_grad_value_" else "max_norm"
+    limit = made.constant(1, bound)
     if not isinstance(limit, int | float) or limit < math.inf:  # else it measures, and clips nothing
-        parameters = [one for one in items if isinstance(one, Tensor)]
-        before = gradients.seen(made.machine, parameters, complete=rest is None)
-        made.emit("clip", given, parameters=items, complete=rest is None, before=before)
+        several = [_clipped(made, one) for one in options(given)]
+        every = {id(one): one for parameters, _ in several for one in parameters}
+        further = [one for _, rest in several if rest is not None for one in options(rest)]
+        complete = len(several) == 1 and several[0][1] is None
+        certain = every.values() if len(several) == 1 else ()
+        before = gradients.seen(made.machine, certain, complete=complete)
+        made.emit(
+            "clip", given, parameters=[*every.values(), *further], complete=complete, before=before,
+            factors=gradients.factors(made.machine, before, anywhere=True), limit=made.argument(1, bound),
+        )  # fmt: skip
     return Tensor()
+
+
+def _clipped(made: Call, given: Value) -> tuple[list[Tensor], Value | None]:
+    """The parameters whose gradients are clipped, and what may come after them."""
+    if isinstance(given, Tensor):
+        return [given], None
+    items, rest = iteration.collected(made.machine, given, made.node)
+    return [one for one in items if isinstance(one, Tensor)], rest
 
 
 # -- wrappers ----------------------------------------------------------------------------------------
@@ -325,18 +319,6 @@ keeps(WRAPPER, "module")
 def _forward(made: Call) -> Value:
     own = made.own()
     return call(made.machine, own.fields["module"], made.args[1:], made.kwargs, made.node, loose=made.loose)
-
-
-@stub("torch.save")
-def _save(made: Call) -> Value:
-    made.emit("save", made.argument(0, "obj"), file=made.argument(1, "f"))
-    return NONE
-
-
-@stub("torch.load")
-def _load(made: Call) -> Value:
-    made.emit("load", None, file=made.argument(0, "f"))
-    return Unknown("what the file holds", DATA)
 
 
 @stub("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
@@ -374,16 +356,6 @@ def _hooked_before_steps(made: Call) -> Value:
     hooks = list_of([*_pre_hooks(own), made.argument(1, "hook")])
     made.machine.state.write(own.fields, PRE_HOOKS, hooks)
     return Unknown("the handle of a hook", "handle")
-
-
-@method(SCALER, "get_backoff_factor", "get_growth_factor", "get_growth_interval")
-def _factor(made: Call) -> Value:
-    return Unknown("a factor of the scaler", "float")
-
-
-@method(SCALER, "set_backoff_factor", "set_growth_factor", "set_growth_interval")
-def _factor_set(made: Call) -> Value:
-    return NONE
 
 
 @stub("torch.nn.utils.get_total_norm")
