@@ -6,7 +6,7 @@ Values never change, but for what an `Object` holds, and that is written through
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from ta_lint.dryrun.inheritance import linear
 
@@ -68,15 +68,25 @@ def latest(cuts: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(one for one in every if one in kept)
 
 
+def contents(values: Iterable[Value]) -> Iterator[Value]:
+    """What values may be or hold, also in lists of lists: what a list has is here once, however many ways lead to it, or if it is in itself."""
+    seen: set[int] = set()
+    within = [iter(values)]
+    while within:
+        for one in within[-1]:
+            if not isinstance(one, Choice | Sequence | Table):
+                yield one
+            elif id(one) not in seen:
+                seen.add(id(one))
+                within.append(iter(one.options if isinstance(one, Choice) else one.every))
+                break
+        else:
+            within.pop()
+
+
 def cuts_of(*values: Value) -> tuple[Any, ...]:
     """Where the graphs of the tensors ended that these numbers, or those in lists, were computed from."""
-    found: list[Any] = []
-    for value in values:
-        if isinstance(value, Unknown):
-            found += value.cuts
-        elif isinstance(value, Sequence):
-            found += cuts_of(*value.every)
-    return latest(found)
+    return latest(cut for one in contents(values) if isinstance(one, Unknown) for cut in one.cuts)
 
 
 def is_data(value: Value) -> bool:
@@ -95,15 +105,19 @@ class Known(Value):
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Known) and type(other.value) is type(self.value) and other.value == self.value
-        )
+        is_same_type = isinstance(other, Known) and type(other.value) is type(self.value)
+        return is_same_type and other.value == self.value  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
 
     def __repr__(self) -> str:
         return f"Known({self.value!r})"
+
+
+def is_number(value: Value) -> TypeGuard[Known]:
+    """Whether it is a number that is known, True or False."""
+    return isinstance(value, Known) and isinstance(value.value, int | float)
 
 
 class Setting(Known):
@@ -136,9 +150,6 @@ class External(Value):
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def __repr__(self) -> str:
-        return f"External({self.name!r})"
-
 
 class OnDemand(Value):
     """A name that is imported where it is first used: `name` of the module at `path`, which is `module` by name."""
@@ -162,9 +173,6 @@ class Choice(Value):
     def __init__(self, options: tuple[Value, ...]) -> None:
         self.options = options
 
-    def __repr__(self) -> str:
-        return f"Choice{self.options!r}"
-
 
 class Native(Value):
     """A function of Python or of a library, written here: what a call of it does, which `run` gets as a `machine.call.Call`."""
@@ -174,9 +182,6 @@ class Native(Value):
     def __init__(self, name: str, run: Callable[[Any], Value]) -> None:
         self.name = name
         self.run = run
-
-    def __repr__(self) -> str:
-        return f"Native({self.name!r})"
 
 
 class Object(Value):
@@ -291,9 +296,6 @@ class Bound(Value):
     def __hash__(self) -> int:
         return hash((id(self.receiver), id(self.function)))
 
-    def __repr__(self) -> str:
-        return f"<method {self.function!r} of {self.receiver!r}>"
-
 
 class Hidden:
     """A key of what is known of an object, among its attributes, that no program sees."""
@@ -402,6 +404,11 @@ class Table(Object):
         """What the value of any other key is; None if there are no other keys."""
         return self.fields.get(REST)
 
+    @property
+    def every(self) -> tuple[Value, ...]:
+        """What a value in it may be."""
+        return tuple(value for key, value in self.fields.items() if not isinstance(key, Hidden))
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -429,7 +436,7 @@ def join(one: Value, other: Value) -> Value:
         return _unknown(one, other)
     if isinstance(other, Unknown):
         return _unknown(other, one)
-    if isinstance(one, Known) and isinstance(other, Known) and _is_number(one) and _is_number(other):
+    if is_number(one) and is_number(other):
         return Unknown(DIFFERS, type(one.value).__name__ if type(one.value) is type(other.value) else "float")
     merged = _merged(one, other)
     if merged is not None:
@@ -445,11 +452,8 @@ def _unknown(one: Unknown, other: Value) -> Value:
     if other == NONE:
         return one
     kind = type(other.value).__name__ if isinstance(other, Known) else getattr(other, "type", None)
-    cuts, amount, source = (
-        cuts_of(one, other),
-        _amount_of(one, other),
-        one.source or getattr(other, "source", None),
-    )
+    cuts, amount = cuts_of(one, other), _amount_of(one, other)
+    source = one.source or getattr(other, "source", None)
     is_same_type = one.type in (None, kind)
     if is_same_type and cuts == one.cuts and amount == one.amount and source is one.source:
         return one
@@ -472,10 +476,6 @@ def joined(values: "tuple[Value, ...] | list[Value]") -> Value:
     for value in values[1:]:
         result = join(result, value)
     return result
-
-
-def _is_number(known: Known) -> bool:
-    return isinstance(known.value, int | float)
 
 
 def _merged(one: Value, other: Value) -> Value | None:

@@ -154,6 +154,37 @@ def test_what_is_too_deep_for_python_breaks_off_alone(end: str, tmp_path: Path) 
     assert call.detail["recording"] is True
 
 
+IN_ITSELF = {
+    "a list": "x = []\nx.append(x)\n",
+    "a list of tensors": "x = [torch.ones(2, requires_grad=True)]\nx.append({'x': x})\nx.append(x)\n",
+    "a dictionary": "x = {}\nx['x'] = x\n",
+    "a list of unknown length": "x = [2.0]\nfor i in range(count()):\n    x.append(x)\n    x += [x, (x, i)]\n",
+    "a dictionary that is in another one twice": "x = {'w': torch.ones(2)}\nfor i in range(40):\n    x = {'a': x, 'b': x}\n",
+}  # fmt: skip
+USES = """
+torch.tensor(x) | torch.stack(x) | torch.cat(x) | torch.zeros(x) | x * 3 | x == x | float(x) | sum(x) | max(x) | sorted(x) | f"{x}" | print(x)
+all(x) | [z for y in x for z in y] | copy.copy(x) | copy.deepcopy(x) | numpy.mean(x) | json.dump(x, file) | log(x) | wandb.log(x) | model(x)
+torch.save(x, "f") | torch.save({"model": x}, "f") | model.load_state_dict(x) | torch.autograd.backward(x) | torch.autograd.grad(x, x)
+torch.optim.SGD(x, lr=0.1) | torch.nn.ModuleList(x) | torch.nn.Sequential(*x) | torch.utils.checkpoint.checkpoint(model, x)
+next(iter(torch.utils.data.DataLoader(x))) | torch.utils.data.ConcatDataset(x) | torch.amp.GradScaler().scale(x) | float.__add__(x)
+torch.optim.lr_scheduler.SequentialLR(optimizer, x, [1]) | torch.nn.utils.clip_grad_norm_(x, 1.0) | os.path.join(x, x) | logging.info(x)
+"""
+
+
+@pytest.mark.parametrize("made", IN_ITSELF.values(), ids=IN_ITSELF.keys())
+def test_what_holds_itself_is_looked_into_once(made: str, tmp_path: Path) -> None:
+    uses = [one.strip() for line in USES.strip().splitlines() for one in line.split("|")]
+    tried = "".join(f"try:\n    {use}\nexcept Exception:\n    pass\n" for use in uses)
+    begin = (
+        "import copy, json, logging, os\nimport numpy, torch, wandb\nfrom elsewhere import count, file, log\n"
+    )
+    begin += "model = torch.nn.Linear(1, 1)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    main = project(tmp_path, main=f"{begin}{made}{tried}model(torch.ones(1)).sum().backward()\n")
+    actions = [event.action for event in dry_run(str(main)).events]
+    assert "broken off" not in actions
+    assert actions[-1] == "backward"
+
+
 def mutants(count: int) -> Iterator[Input]:
     rng = Random(0)
     for _ in range(count):

@@ -12,6 +12,7 @@ from ta_lint.dryrun.values import (
     Known,
     Native,
     Object,
+    Place,
     Sequence,
     Table,
     Unknown,
@@ -199,6 +200,24 @@ def list_of(items: Iterable[Value], rest: Value | None = None) -> Sequence:
 def tuple_of(items: Iterable[Value], rest: Value | None = None) -> Sequence:
     """A tuple of these."""
     return Sequence(TUPLE, tuple(items), rest)
+
+
+def mapped(value: Value, change: Callable[[Value], Value], place: Place | None = None) -> Value:
+    """What `change` makes of a value: of a list or tuple, of each in it. One that is inside itself stays what it is there."""
+    return _mapped(value, change, place, frozenset())
+
+
+def _mapped(
+    value: Value, change: Callable[[Value], Value], place: Place | None, outer: frozenset[int]
+) -> Value:
+    if not isinstance(value, Sequence):
+        return change(value)
+    if id(value) in outer:
+        return value
+    inside = outer | {id(value)}
+    items = tuple(_mapped(one, change, place, inside) for one in value.items)
+    rest = None if value.rest is None else _mapped(value.rest, change, place, inside)
+    return Sequence(value.cls, items, rest, place or value.made)
 
 
 def table_of(entries: dict[Any, Value]) -> Table:

@@ -22,10 +22,9 @@ from ta_lint.dryrun.values import (
     Known,
     Native,
     Object,
-    Sequence,
-    Table,
     Unknown,
     Value,
+    contents,
     cuts_of,
     is_data,
 )
@@ -72,16 +71,13 @@ def numbers(made: Call) -> Value:
 
 def handed_on(made: Call) -> Value:
     """Numbers and text, unless it gets something else, which it may hand on."""
-    plain = all(map(_holds_data, made.values())) and not made.loose
+    plain = all(map(_holds_none, contents(made.values()))) and not made.loose
     kind, got = (DATA, ()) if plain else (None, tuple(made.values()))
     return done(made, Unknown(f"what {made.function} gives", kind, cuts=cuts_of(*made.values()), got=got))
 
 
-def _holds_data(value: Value) -> bool:
-    if isinstance(value, Sequence):
-        return all(map(_holds_data, value.every))
-    if isinstance(value, Table):
-        return all(map(_holds_data, value.fields.values()))
+def _holds_none(value: Value) -> bool:
+    """Whether a value is no tensor, module or optimizer."""
     return is_data(value) or value == NONE or isinstance(value, Function | Native | Class | External)
 
 

@@ -31,6 +31,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    is_number,
     joined,
     options,
 )
@@ -169,7 +170,7 @@ def copied(value: Value, done: dict[int, Value] | None = None, *, deep: bool = T
 def _product(made: Call) -> Value:
     """The product of numbers, if all are known."""
     items, rest = iteration.collected(made.machine, made.argument(0, "iterable"), made.node)
-    numbers = [one.value for one in items if isinstance(one, Known) and isinstance(one.value, int | float)]
+    numbers = [one.value for one in items if is_number(one)]
     if len(made.args) == 1 and not made.kwargs and rest is None and len(numbers) == len(items):
         return Known(math.prod(numbers))
     return Unknown("a product", "int" if made.function == "math.prod" else DATA)

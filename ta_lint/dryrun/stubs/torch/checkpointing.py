@@ -6,10 +6,10 @@ from typing import Any
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import stub
+from ta_lint.dryrun.machine.library import mapped, stub
 from ta_lint.dryrun.stubs.torch.autograd import leads_to
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor, computed, few
-from ta_lint.dryrun.values import NONE, Native, Sequence, Value
+from ta_lint.dryrun.values import NONE, Native, Value
 
 _OWN = frozenset("use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split())
 
@@ -65,7 +65,7 @@ def _checkpointed(
 ) -> Value:
     if reentrant is False:
         result = call(made.machine, function, args, kwargs, made.node, loose=made.loose)
-        return kept_nothing_of(result, ((function, tuple(args), tuple(kwargs.items())),))
+        return _kept_nothing_of(result, ((function, tuple(args), tuple(kwargs.items())),))
     machine = made.machine
     with machine.switched("recording", None if reentrant is None and machine.mode("recording") else False):
         result = call(machine, function, args, kwargs, made.node, loose=made.loose)
@@ -82,7 +82,7 @@ def _checkpointed(
         return NONE
 
     again = ((Native("torch.utils.checkpoint.backward", back), tuple(args), ()),)
-    return kept_nothing_of(leads_to(result, facts, made), again)
+    return _kept_nothing_of(leads_to(result, facts, made), again)
 
 
 def _apart(value: Value) -> Value:
@@ -94,13 +94,12 @@ def _apart(value: Value) -> Value:
     return Tensor(Facts(requires=requires, shape=facts.shape, dtype=facts.dtype), value.made)
 
 
-def kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
+def _kept_nothing_of(value: Value, again: tuple[Any, ...]) -> Value:
     """The result of a call that backward makes again."""
-    if isinstance(value, Tensor) and not value.facts.leaf:
-        return Tensor(replace(value.facts, again=few(value.facts.again, again)), value.made, value.cls)
-    if isinstance(value, Sequence):
-        rest = None if value.rest is None else kept_nothing_of(value.rest, again)
-        return Sequence(
-            value.cls, tuple(kept_nothing_of(one, again) for one in value.items), rest, value.made
-        )
-    return value
+
+    def made_again(one: Value) -> Value:
+        if not isinstance(one, Tensor) or one.facts.leaf:
+            return one
+        return Tensor(replace(one.facts, again=few(one.facts.again, again)), one.made, one.cls)
+
+    return mapped(value, made_again)

@@ -26,7 +26,20 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     tensors_in,
     why_unknown,
 )
-from ta_lint.dryrun.values import Known, Object, Sequence, Unknown, Value, cuts_of, latest
+from ta_lint.dryrun.values import (
+    Known,
+    Object,
+    Sequence,
+    Unknown,
+    Value,
+    contents,
+    cuts_of,
+    is_number,
+    latest,
+)
+
+_MOST_DIMENSIONS = 64
+"""Of a tensor of torch."""
 
 
 def _wants(made: Call) -> bool | None:
@@ -184,31 +197,24 @@ def as_it_is(made: Call) -> Value:
 
 def _of_number(made: Call, value: Value | None) -> str | None:
     """The dtype of a number, or of the numbers in a list."""
-    if isinstance(value, Tensor):
-        return value.facts.dtype
-    kinds = set(_kinds(value))
-    if not kinds or None in kinds:
+    if value is None or isinstance(value, Tensor):
+        return None if value is None else value.facts.dtype
+    kinds = {type(one.value) if is_number(one) else None for one in contents((value,))} or {float}
+    if None in kinds:
         return None
     return dtypes.default(made.machine) if float in kinds else "int64" if int in kinds else "bool"
 
 
-def _kinds(value: Value | None) -> list[type | None]:
-    if isinstance(value, Sequence) and value.rest is None:
-        return [kind for one in value.items for kind in _kinds(one)] or [float]
-    if isinstance(value, Known) and isinstance(value.value, bool | int | float):
-        return [type(value.value)]
-    return [None]
-
-
 def _shape_of_data(value: Value | None) -> Shape | None:
+    sizes: list[int | None] = []
+    while isinstance(value, Sequence) and len(sizes) < _MOST_DIMENSIONS:
+        sizes.append(len(value.items) if value.rest is None else None)
+        if not value.items:
+            return tuple(sizes) if value.rest is None else None
+        value = value.items[0]
     if isinstance(value, Tensor):
-        return value.facts.shape
-    if isinstance(value, Known) and isinstance(value.value, bool | int | float):
-        return ()
-    if isinstance(value, Sequence):
-        inner = _shape_of_data(value.items[0]) if value.items else () if value.rest is None else None
-        return None if inner is None else (len(value.items) if value.rest is None else None, *inner)
-    return None
+        return None if value.facts.shape is None else (*sizes, *value.facts.shape)
+    return tuple(sizes) if value is not None and is_number(value) else None
 
 
 register("empty ones rand randn zeros", floating, FUNCTION)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence as Several
+from functools import partial
 from typing import Any
 
 from ta_lint.dryrun.flow import Flow
@@ -297,20 +298,23 @@ def batch(machine: Machine, loader: Object, node: ast.AST, size: int | None) -> 
     return collated(one, loader, size)
 
 
-def collated(value: Value, loader: Object | None, size: int | None = None) -> Value:
-    """Items as a batch: numbers and arrays become tensors."""
+def collated(
+    value: Value, loader: Object | None, size: int | None = None, outer: frozenset[int] = frozenset()
+) -> Value:
+    """Items as a batch: numbers and arrays become tensors. Of what is inside of one of the `outer` ones and is that one, nothing is known."""
+    if id(value) in outer:
+        return Object(BATCH, None, {"of": loader})
+    within = partial(collated, loader=loader, size=size, outer=outer | {id(value)})
     if isinstance(value, Tensor):
         grows = loader is None or loader.fields.get("batch_size") != NONE
         shape = None if value.facts.shape is None or not grows else (size, *value.facts.shape)
         return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype, batch_of=loader), value.made)
     if isinstance(value, Sequence) and value.rest is None:
-        return tuple_of([collated(one, loader, size) for one in value.items])
+        return tuple_of(map(within, value.items))
     if isinstance(value, Table):
-        return Table(
-            value.cls, value.made, {key: collated(one, loader, size) for key, one in value.fields.items()}
-        )
+        return Table(value.cls, value.made, {key: within(one) for key, one in value.fields.items()})
     if isinstance(value, Choice) and all(isinstance(one, Table) for one in value.options):
-        return _rows([collated(one, loader, size) for one in value.options])
+        return _rows(list(map(within, value.options)))
     if isinstance(value, Known) and isinstance(value.value, str):
         return list_of((), value)
     if isinstance(value, Known) or (

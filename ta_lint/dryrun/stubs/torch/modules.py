@@ -362,13 +362,13 @@ def _copy(value: Value, done: dict[int, Value], made: Call) -> Value:
         copied = done[id(value)] = Object(value.cls, made.place, {})
         copied.fields.update({name: _copy(one, done, made) for name, one in value.fields.items()})
     elif isinstance(value, Sequence):
-        return Sequence(
-            value.cls, tuple(_copy(one, done, made) for one in value.items), value.rest, made.place
-        )
+        done[id(value)] = value  # if it is inside itself
+        items = tuple(_copy(one, done, made) for one in value.items)
+        done[id(value)] = Sequence(value.cls, items, value.rest, made.place)
     elif isinstance(value, Table):
-        return Table(
-            value.cls, made.place, {name: _copy(one, done, made) for name, one in value.fields.items()}
-        )
+        done[id(value)] = value
+        fields = {name: _copy(one, done, made) for name, one in value.fields.items()}
+        done[id(value)] = Table(value.cls, made.place, fields)
     elif isinstance(value, Choice):
         return Choice(tuple(_copy(one, done, made) for one in value.options))
     else:

@@ -24,7 +24,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     in_outline,
     tensors_in,
 )
-from ta_lint.dryrun.values import Known, Object, Unknown, Value, joined
+from ta_lint.dryrun.values import Known, Object, Unknown, Value, is_number, joined
 
 FOLLOWS = "autograd goes through it"
 FLAT = "autograd goes through it, and every gradient is zero"
@@ -118,8 +118,8 @@ PRODUCTS = frozenset("__mul__ __rmul__ mul multiply".split())
 
 def _is_large(factor: Value) -> bool:
     """Whether a factor brings small gradients of a loss into the range of float16, or may."""
-    if isinstance(factor, Known) and isinstance(factor.value, int | float):
-        return factor.value >= LARGE
+    if is_number(factor):
+        return bool(factor.value >= LARGE)
     return isinstance(factor, Unknown)
 
 

@@ -9,17 +9,7 @@ from ta_lint.dryrun.stubs.torch.modules import is_module
 from ta_lint.dryrun.stubs.torch.scaling import SCALER
 from ta_lint.dryrun.stubs.torch.state_dicts import STATE as STATE_OF_MODULE
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCHEDULER, STATE
-from ta_lint.dryrun.values import (
-    DATA,
-    NONE,
-    Object,
-    Place,
-    Sequence,
-    Table,
-    Unknown,
-    Value,
-    options,
-)
+from ta_lint.dryrun.values import DATA, NONE, Object, Place, Table, Unknown, Value, contents, options
 
 STATES = (STATE, STATE_OF_MODULE)
 STATEFUL = (OPTIMIZER, SCHEDULER, SCALER)
@@ -104,14 +94,11 @@ def _inside(value: Value, depth: int = 3) -> Iterator[Value]:
 
 def _owners(value: Value) -> Iterator[Value]:
     """The objects whose state a value is, or is made of."""
-    for one in options(value):
+    for one in contents((value,)):
         if isinstance(one, Object) and one.cls in STATES:
             yield from options(one.fields["of"])
         elif isinstance(one, Object) and is_module(one):
             yield one
-        elif isinstance(one, Sequence):
-            for part in one.every:
-                yield from _owners(part)
 
 
 @stub("torch.save")

@@ -3,12 +3,12 @@
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, hand_over
 from ta_lint.dryrun.machine.counts import SCALE
-from ta_lint.dryrun.machine.library import method, new_class, stub
+from ta_lint.dryrun.machine.library import mapped, method, new_class, stub
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, some_loss, terms_of
 from ta_lint.dryrun.stubs.torch.training import SCALED_BY, saved, stepped
-from ta_lint.dryrun.values import FALSE, NONE, Function, Object, Sequence, Unknown, Value, options
+from ta_lint.dryrun.values import FALSE, NONE, Function, Object, Unknown, Value, options
 
 SCALER = new_class(
     "torch.amp.GradScaler",
@@ -32,14 +32,11 @@ def _is_off(scaler: Value) -> bool:
 def _scale(made: Call) -> Value:
     made.emit("scale", made.args[0])
     outputs = made.argument(1, "outputs")
-    return outputs if _is_off(made.args[0]) else _scaled(made, outputs)
+    return outputs if _is_off(made.args[0]) else mapped(outputs, lambda one: _scaled(made, one), made.place)
 
 
 def _scaled(made: Call, value: Value) -> Value:
-    """A loss times the factor; of a list, each in it."""
-    if isinstance(value, Sequence):
-        rest = None if value.rest is None else _scaled(made, value.rest)
-        return Sequence(value.cls, tuple(_scaled(made, one) for one in value.items), rest, made.place)
+    """A loss times the factor."""
     is_unknown = isinstance(value, Unknown) and value.type is None
     loss = some_loss(made.machine, value, made.place) if is_unknown else value
     if not isinstance(loss, Tensor):

@@ -21,6 +21,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    contents,
     cuts_of,
     latest,
 )
@@ -271,21 +272,9 @@ def terms_of(value: Value) -> Terms:
     return ()
 
 
-def tensors_in(values: Iterable[Value], seen: set[int] | None = None) -> Iterator[Tensor]:
-    """The tensors among values, and in lists, tuples and dictionaries of them: of each of these once, however many hold it."""
-    seen = set() if seen is None else seen
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, Choice):
-            yield from tensors_in(value.options, seen)
-        elif isinstance(value, Sequence | Table) and id(value) not in seen:
-            seen.add(id(value))
-            yield from tensors_in(_within(value), seen)
-
-
-def _within(container: Sequence | Table) -> Iterable[Value]:
-    return container.every if isinstance(container, Sequence) else container.fields.values()
+def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
+    """The tensors among values, and in lists, tuples and dictionaries of them."""
+    return (one for one in contents(values) if isinstance(one, Tensor))
 
 
 def roots_of(tensor: Tensor) -> "frozenset[Tensor]":
@@ -318,7 +307,7 @@ def reach_of(values: Iterable[Value], known: dict[int, Reach] | None = None) -> 
         elif isinstance(value, Sequence | Table):
             if id(value) not in known:
                 known[id(value)] = NOTHING, NOTHING  # of one that holds itself
-                known[id(value)] = reach_of(_within(value), known)
+                known[id(value)] = reach_of(value.every, known)
             of_roots, of_perhaps = known[id(value)]
             roots.append(of_roots)
             perhaps.append(of_perhaps)
@@ -410,17 +399,10 @@ def few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
     return every[:MOST_CUTS]
 
 
-def why_unknown(value: Value, seen: set[int] | None = None) -> tuple[str, ...]:
-    """Why a value may be a tensor of which nothing is known; empty if it is none. Containers in `seen` have been asked."""
-    seen = set() if seen is None else seen
-    if isinstance(value, Unknown) and value.type is None:
-        return (value.why or "a value that is not known",)
-    if isinstance(value, Sequence | Table) and id(value) not in seen:
-        seen.add(id(value))
-        return few(*(why_unknown(one, seen) for one in _within(value)))
-    if isinstance(value, Choice):
-        return few(*(why_unknown(one, seen) for one in value.options))
-    return ()
+def why_unknown(value: Value) -> tuple[str, ...]:
+    """Why a value may be a tensor of which nothing is known, or hold one; empty if it certainly is none."""
+    unknown = (one for one in contents((value,)) if isinstance(one, Unknown) and one.type is None)
+    return few(tuple(one.why or "a value that is not known" for one in unknown))
 
 
 def reached_from(tensor: Tensor) -> "frozenset[Tensor]":

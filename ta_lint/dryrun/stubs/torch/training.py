@@ -39,6 +39,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    contents,
     options,
 )
 
@@ -223,11 +224,7 @@ def _is_told(made: Call) -> bool:
 
 def _schedulers_in(given: Value) -> Iterator[Object]:
     """The schedulers that a value is, or holds in a list."""
-    for one in options(given):
-        if isinstance(one, Sequence):
-            yield from (each for item in one.every for each in _schedulers_in(item))
-        elif isinstance(one, Object) and one.cls.is_a(SCHEDULER):
-            yield one
+    return (one for one in contents((given,)) if isinstance(one, Object) and one.cls.is_a(SCHEDULER))
 
 
 @method(SCHEDULER, "step")
