@@ -134,14 +134,47 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
 
 def start_thread(work: Callable[[], None]) -> threading.Thread:
     """Start a daemon thread with a stack deep enough for linting; Ctrl-C need not wait for it."""
-    sys.setrecursionlimit(max(_RECURSION_LIMIT, sys.getrecursionlimit()))
+
+    def on_deep_stack() -> None:
+        with _deep_recursion:
+            work()
+
     previous = threading.stack_size(_STACK_BYTES)
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=on_deep_stack, daemon=True)
     try:
         thread.start()
     finally:
         threading.stack_size(previous)
     return thread
+
+
+class _DeepRecursion:
+    """While threads with a deep stack work, Python may call as deep as it allows.
+
+    The limit is one for all threads: after the last of them it is what it was, or a recursion without an end in a thread with a
+    small stack would kill the process.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._threads:
+                self._before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(_RECURSION_LIMIT, self._before))
+            self._threads += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._threads -= 1
+            if not self._threads:
+                sys.setrecursionlimit(self._before)
+
+
+_deep_recursion = _DeepRecursion()
 
 
 def _cores() -> int:

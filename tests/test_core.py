@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,17 @@ def test_linting_leaves_the_stack_size_of_later_threads_alone(tmp_path: Path) ->
     ((_, findings),) = lint_files([File(tmp_path / "train.py", "train.py", config)], 1)
     assert [finding.rule for finding in findings] == ["TA401"]
     assert threading.stack_size() == 0
+
+
+def test_linting_leaves_the_recursion_limit_of_the_process_alone(tmp_path: Path) -> None:
+    """With a limit for a deep stack, a recursion without an end in the thread of the caller kills its process."""
+    before = sys.getrecursionlimit()
+    (tmp_path / "train.py").write_text(f"x = {'(' * 150}1{')' * 150}\n")
+    config = Configs(Options(), tmp_path).root_config
+    lint = partial(lint_files, [File(tmp_path / "train.py", "train.py", config)], 1)
+    with ThreadPoolExecutor(2) as threads:
+        assert [list(one) for one in threads.map(lambda _: lint(), range(2))]
+    assert sys.getrecursionlimit() == before
 
 
 def test_an_exception_of_ours_is_not_taken_for_findings(tmp_path: Path) -> None:
