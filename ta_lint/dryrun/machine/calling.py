@@ -30,6 +30,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    contents,
     cuts_of,
     is_data,
     join,
@@ -102,7 +103,7 @@ def call(
         hand_over(machine, [one for one in given if isinstance(one, Function)], function.why, node)
         read = read_of(function)
         source = None if read is None else read.result(args, machine.place(node))
-        kind = DATA if all(map(_is_plain, given)) else None
+        kind = DATA if all(map(_is_plain, contents(given))) else None
         return Unknown(function.why, kind, cuts=cuts_of(function, *given), source=source)
     if isinstance(function, Unknown) and function.of is not None:
         given = [function.of, *given]
@@ -147,9 +148,7 @@ def _where(error: LookupError) -> str:
 
 
 def _is_plain(value: Value) -> bool:
-    """Whether a value certainly holds no tensor."""
-    if isinstance(value, Sequence):
-        return all(map(_is_plain, value.every))
+    """Whether a value certainly is no tensor."""
     return isinstance(value, External | Function) or value == NONE or is_data(value)
 
 

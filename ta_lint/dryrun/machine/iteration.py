@@ -26,6 +26,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    contents,
     is_data,
     joined,
 )
@@ -123,9 +124,7 @@ def _several(machine: Machine, one: Value, count: int, node: ast.AST) -> list[Va
 
 def _is_itself(value: Value) -> bool:
     """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter."""
-    if isinstance(value, Sequence):
-        return any(map(_is_itself, value.items))
-    return isinstance(value, Object)
+    return any(isinstance(one, Object) for one in contents((value,)))
 
 
 def each(found: Elements | Stream, consumer: Consumer) -> Flow:
@@ -148,14 +147,13 @@ def each(found: Elements | Stream, consumer: Consumer) -> Flow:
     return Flow.ON
 
 
-def _another(value: Value) -> Value:
-    """Another element that nobody knows."""
-    if (
-        isinstance(value, Sequence)
-        and value.rest is None
-        and any(isinstance(one, Unknown) for one in value.items)
-    ):
-        return Sequence(value.cls, tuple(map(_another, value.items)), None, value.made)
+def _another(value: Value, outer: frozenset[int] = frozenset()) -> Value:
+    """Another element that nobody knows. What is inside itself, one of the `outer` ones, stays."""
+    if isinstance(value, Sequence) and value.rest is None and id(value) not in outer:
+        if any(isinstance(one, Unknown) for one in value.items):
+            items = tuple(_another(one, outer | {id(value)}) for one in value.items)
+            return Sequence(value.cls, items, None, value.made)
+        return value
     if isinstance(value, Unknown) and value.why != COUNT:
         return Unknown(value.why, value.type, value.of, value.cuts)
     return value
