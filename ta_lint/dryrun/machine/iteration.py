@@ -26,7 +26,6 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
-    contents,
     is_data,
     joined,
 )
@@ -122,9 +121,11 @@ def _several(machine: Machine, one: Value, count: int, node: ast.AST) -> list[Va
     return [call(machine, copied, [one], {}, node) for _ in range(count)]
 
 
-def _is_itself(value: Value) -> bool:
-    """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter."""
-    return any(isinstance(one, Object) for one in contents((value,)))
+def _is_itself(value: Value, outer: frozenset[int] = frozenset()) -> bool:
+    """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter, other than the `outer` ones."""
+    if isinstance(value, Sequence):
+        return any(id(one) not in outer and _is_itself(one, outer | {id(value)}) for one in value.items)
+    return isinstance(value, Object)
 
 
 def each(found: Elements | Stream, consumer: Consumer) -> Flow:
