@@ -16,6 +16,7 @@ from ta_lint.events.growth import Growth
 from ta_lint.events.half_updates import HalfUpdate
 from ta_lint.events.inference import Inference
 from ta_lint.events.kept import Kept
+from ta_lint.events.last_batch import LastBatch
 from ta_lint.events.leftovers import Leftover
 from ta_lint.events.loaders import Loader
 from ta_lint.events.loop import Loop
@@ -50,6 +51,7 @@ class Run:
     growths: list[Growth] = field(default_factory=list)
     """What keeps more and more graphs alive, as a dry run sees it."""
     batch_means: list[BatchMean] = field(default_factory=list)
+    last_batches: list[LastBatch] = field(default_factory=list)
     gathered: list[Gathered] = field(default_factory=list)
     metrics: list[TorchMetric] = field(default_factory=list)
     sums: list[Sum] = field(default_factory=list)

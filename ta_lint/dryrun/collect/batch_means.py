@@ -58,7 +58,7 @@ def _mean(place: Place, per: str, event: Event, events: list[Event], *, trains: 
         divided=position(event.detail["at"]),
         code=what_is_divided(event.detail["at"]),
         trains=trains,
-        of_singles=_size(loader) == Known(1),
+        of_singles=size_of(loader) == Known(1),
         is_uneven=_is_uneven(loader, events),
     )
 
@@ -110,7 +110,7 @@ def _unit(total: Amount, divisor: Value | None, events: list[Event]) -> str | No
             return BATCHES
         if inner is not None and inner.by is None and not inner.less and inner.measured is over:
             return BATCHES
-        return _of_samples(total) if divisor.measured is _dataset(over) else None
+        return _of_samples(total) if divisor.measured is dataset_of(over) else None
     rows, count = counts_of(over, events)
     if not isinstance(divisor, Known) or count is None:
         return None
@@ -121,7 +121,7 @@ def _unit(total: Amount, divisor: Value | None, events: list[Event]) -> str | No
 
 def _is_nominal(total: Amount, divisor: Value | None, events: list[Event]) -> bool:
     """Whether a sum over samples is divided by how many there were if all batches had the size that they should have."""
-    counted, size = amount(divisor), _size(total.batch.over)
+    counted, size = amount(divisor), size_of(total.batch.over)
     if size is None or divisor is None:
         return False
     if counted is not None:
@@ -140,7 +140,7 @@ def _of_samples(total: Amount) -> str | None:
     """The unit of a number of samples: that of batches, where each number was multiplied by the size that they should have."""
     if total.factor is None:
         return SAMPLES
-    size = _size(total.batch.over)
+    size = size_of(total.batch.over)
     return BATCHES if size is not None and (size is total.factor or size == total.factor) else None
 
 
@@ -150,13 +150,13 @@ def _is_list(measured: Value, total: Amount) -> bool:
     return held is not None and held.batch.is_beside(total.batch)
 
 
-def _size(loader: Value) -> Value | None:
+def size_of(loader: Value) -> Value | None:
     """How many samples a batch has, None if that is no loader."""
     is_loader = isinstance(loader, Object) and loader.cls.is_a(data.LOADER)
     return loader.fields.get("batch_size", Known(1)) if isinstance(loader, Object) and is_loader else None
 
 
-def _dataset(loader: Value) -> Value | None:
+def dataset_of(loader: Value) -> Value | None:
     """What a loader takes its samples from."""
     if isinstance(loader, Unknown):
         return loader.parts.get("dataset")
@@ -171,7 +171,7 @@ def counts_of(loader: Value, events: list[Event]) -> tuple[int | None, int | Non
 
 def _is_uneven(loader: Value, events: list[Event]) -> bool:
     """Whether the last batch is shorter than the others, or may be."""
-    size, (rows, _) = _size(loader), counts_of(loader, events)
+    size, (rows, _) = size_of(loader), counts_of(loader, events)
     if (
         isinstance(loader, Stream) and END in loader.fields
     ):  # parts that a loop cuts out: the last may be shorter

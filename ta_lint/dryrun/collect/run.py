@@ -15,6 +15,7 @@ from ta_lint.dryrun.collect.half_updates import half_updates_of
 from ta_lint.dryrun.collect.histories import histories_of
 from ta_lint.dryrun.collect.inferences import inferences_of, infers
 from ta_lint.dryrun.collect.kept import kept_of
+from ta_lint.dryrun.collect.last_batches import last_batches_of
 from ta_lint.dryrun.collect.leftovers import leftovers_of
 from ta_lint.dryrun.collect.loaders import loaders_of
 from ta_lint.dryrun.collect.losses import backwards_of
@@ -53,6 +54,7 @@ def run_of(events: list[Event]) -> Run:
         converted=converted_of(events),
         growths=growths_of(events),
         batch_means=batch_means_of(events),
+        last_batches=last_batches_of(events),
         gathered=gathered_of(events),
         metrics=metrics_of(events),
         sums=sums_of(events),

@@ -1,14 +1,28 @@
 """What a number is, batch by batch: a value of a batch, or how much there is of it, and what a loop adds up of these."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ta_lint.dryrun.machine.counts import COUNT, Length
+from ta_lint.core.purposes import is_meant
+from ta_lint.dryrun.machine.counts import COMPUTED, COUNT, Length
 from ta_lint.dryrun.machine.factors import Count, Multiple
+from ta_lint.dryrun.sources import Pieces
 from ta_lint.dryrun.streams import Stream
-from ta_lint.dryrun.values import DATA, Hidden, Known, Object, Place, Sequence, Unknown, Value, cuts_of
+from ta_lint.dryrun.values import (
+    DATA,
+    Hidden,
+    Known,
+    Object,
+    Place,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+    contents,
+    cuts_of,
+)
 
 if TYPE_CHECKING:
     from ta_lint.dryrun.machine.frame import Frame, Pass
@@ -63,6 +77,9 @@ class Amount:
     share: "tuple[Place, Value] | None" = None
     """Of what each batch adds to a mean: where it was divided by how many there are, and that number."""
 
+    mixed: bool = False
+    """Whether it is a number of the batch of which nobody knows more, such as a loss with another term that is not known."""
+
     def either(self, other: "Amount | None") -> "Amount | None":
         """What is known of a number that is one of two: of the batches of one pass, that of the later one."""
         if other is None or self == other:
@@ -81,11 +98,8 @@ class Amount:
     def is_like(self, other: "Amount") -> bool:
         """Whether both measure the same thing."""
         same_share = (self.share is None) == (other.share is None)
-        return same_share and (self.grows, self.counts, self.factor) == (
-            other.grows,
-            other.counts,
-            other.factor,
-        )
+        mine = self.grows, self.counts, self.factor, self.mixed
+        return same_share and mine == (other.grows, other.counts, other.factor, other.mixed)
 
 
 def either(one: Amount | None, other: Amount | None) -> Amount | None:
@@ -98,9 +112,24 @@ def _places(*amounts: Amount) -> tuple[Place, ...]:
 
 
 def amount(value: Value | None) -> Amount | None:
-    """What a number or a tensor is made of; of a mean of batches nobody asks."""
-    found: Amount | None = getattr(value, "amount", None)
-    return None if found is None or found.divided is not None else found
+    """What a number or a tensor is made of; of a mean of batches nobody asks, and of a mixed one nobody knows enough."""
+    found = of_any(value)
+    return None if found is None or found.divided is not None or found.mixed else found
+
+
+def of_any(value: Value | None) -> Amount | None:
+    """The same, also of a mixed number and of a mean of batches."""
+    return getattr(value, "amount", None)
+
+
+def mixed(machine: "Machine", value: Value | None) -> None:
+    """A number that nobody knows is computed of the batch that is gone over, and so are the terms that it is the sum of."""
+    batch = batch_of(machine)
+    if batch is None or not isinstance(value, Unknown) or value.amount is not None:
+        return
+    value.amount = Amount(batch, mixed=True)
+    for term in value.got if value.why == COMPUTED else ():
+        mixed(machine, term)
 
 
 STEP: Final = Hidden("how far it goes in each pass")
@@ -227,6 +256,16 @@ def computed(machine: "Machine", kind: ast.AST, left: Value, right: Value, node:
     if isinstance(kind, ast.Div) and (mean := getattr(left, "amount", None)) is not None and mean.divided:
         machine.emit("divided again", node, at=mean.divided[0])
         return None
+    found = _computed(machine, kind, left, right, node)
+    given = [own for one in (left, right) if (own := of_any(one)) is not None]
+    if found is not None or not given or given[0].is_total or given[0].counts or given[0].is_list:
+        return found
+    if given[0].mixed and isinstance(kind, ast.Add):
+        used(machine, (left, right), _added(node), KEPT)
+    return replace(given[0], mixed=True, divided=None)
+
+
+def _computed(machine: "Machine", kind: ast.AST, left: Value, right: Value, node: ast.AST) -> Amount | None:
     one, other = amount(left), amount(right)
     if isinstance(kind, ast.Add | ast.Sub):
         starts = isinstance(kind, ast.Add) and not (isinstance(left, Known) and left.value)
@@ -240,7 +279,7 @@ def computed(machine: "Machine", kind: ast.AST, left: Value, right: Value, node:
     if one is None and other is not None:  # `100.0 / size`
         per = not other.is_total and other.grows == 1 and isinstance(left, Known)
         return replace(other, grows=-1, counts=False) if per else None
-    return None if one is None else _quotient(machine, one, right, node)
+    return None if one is None else _quotient(machine, one, left, right, node)
 
 
 def _sum(machine: "Machine", left: Value, right: Value, node: ast.AST, *, starts: bool) -> Amount | None:
@@ -258,7 +297,8 @@ def _sum(machine: "Machine", left: Value, right: Value, node: ast.AST, *, starts
         elif known is one or known.is_total or not starts:
             return known
         else:
-            return replace(known, added=(_given_at(machine, known, node),))
+            used(machine, (left, right), _added(node), KEPT)
+            return replace(known, added=(_given_at(machine, known, _added(node)),))
         one = known
     if other is None or one is None or one.is_list or other.is_list or not one.is_like(other):
         return None
@@ -268,8 +308,9 @@ def _sum(machine: "Machine", left: Value, right: Value, node: ast.AST, *, starts
     if not (across or one.batch.is_beside(other.batch)):
         return None
     places = _places(one, other) or ()
+    used(machine, (left, right), _added(node), KEPT)
     if not other.is_total:
-        places = tuple(dict.fromkeys((*places, _given_at(machine, other, node))))
+        places = tuple(dict.fromkeys((*places, _given_at(machine, other, _added(node)))))
     return replace(other, is_total=True, added=places, spans=one.spans or other.spans or across)
 
 
@@ -310,8 +351,10 @@ def _product(one: Amount | None, other: Amount | None, left: Value, right: Value
     return replace(known, factor=factor)
 
 
-def _quotient(machine: "Machine", one: Amount, divisor: Value, node: ast.AST) -> Amount | None:
+def _quotient(machine: "Machine", one: Amount, left: Value, divisor: Value, node: ast.AST) -> Amount | None:
     by = amount(divisor)
+    if isinstance(divisor, Length) and _is_of_all(one, divisor):
+        used(machine, [left], getattr(node, "left", node), SHARED)
     if one.share is not None:
         return None
     if one.is_total and not one.counts:
@@ -324,6 +367,16 @@ def _quotient(machine: "Machine", one: Amount, divisor: Value, node: ast.AST) ->
     if isinstance(divisor, Multiple) and Count(one.batch.over) in divisor.factors.powers:
         return replace(one, share=(machine.place(node), divisor))
     return replace(one, grows=0) if one.grows == 1 and is_nominal(one, divisor) else one
+
+
+def _is_of_all(one: Amount, length: Length) -> bool:
+    """Whether a length is the number of batches of one pass, or of all samples."""
+    return (
+        one.batch.over is length.measured
+        or (length.inner is not None and _is_of_all(one, length.inner))
+        or getattr(one.batch.over, "fields", getattr(one.batch.over, "parts", {})).get("dataset")
+        is length.measured
+    )
 
 
 def is_nominal(one: Amount, size: Value) -> bool:
@@ -358,13 +411,58 @@ def left(machine: "Machine", now: "Pass") -> None:
         machine.emit("average", at.node, total=replace(total, is_total=True), by=divisor, at=at)
 
 
+DECIDES: Final = "decides"
+SHARED: Final = "is divided by how many there are"
+SHOWN: Final = "is shown"
+KEPT: Final = "is kept"
+"""What is done with numbers: one is compared, or set against another; it is divided by the number of batches or samples; it is printed
+or logged; or it is returned, collected, or given to code out of sight.
+"""
+
+
+def used(machine: "Machine", values: Iterable[Value], node: ast.AST, how: str) -> None:
+    """That a number of one batch is used after the loop over the batches, where it is that of the last one, is an event.
+
+    It is another event that something keeps that of each batch, and no event if a text beside it says that it is the last one.
+    """
+    given = list(values)
+    for value in _numbers(given):
+        own = of_any(value)
+        if own is None or own.is_total or own.counts or own.is_list or own.divided:
+            continue
+        if own.batch.passes[-1][0] in [one.loop for one in machine.passes]:
+            if how == KEPT:
+                machine.emit("kept of each batch", node, own=own)
+        elif not own.added and not is_meant("last_batch", *_texts(given)):
+            machine.emit("last batch", node, value, how=how, own=own, at=_given_at(machine, own, node))
+
+
+def _numbers(values: list[Value]) -> Iterator[Value]:
+    """Numbers, and those in lists, dictionaries and texts."""
+    for one in contents(values):
+        source = getattr(one, "source", None)
+        yield from source.pieces if isinstance(source, Pieces) else ()
+        yield one
+
+
+def _texts(values: list[Value]) -> Iterator[str]:
+    """What is written beside numbers: texts, and keys of dictionaries."""
+    found = (one.value for one in _numbers(values) if isinstance(one, Known))
+    keys = (key for one in values if isinstance(one, Table) for key, _ in one.entries())
+    return (one for one in (*found, *keys) if isinstance(one, str))
+
+
 def _given_at(machine: "Machine", new: Amount, node: ast.AST) -> Place:
-    """Where the program gives a number of a batch to the functions that add it up."""
+    """Where the program gives a number of a batch to the functions that use it."""
 
     def passes_on(frame: "Frame") -> bool:
         names = [] if frame.function is None else [one.arg for one in frame.function.node.args.args]
         given = [amount(frame.names.get(name)) for name in names]
         return any(one is not None and one.batch == new.batch for one in given)
 
-    written = node.value if isinstance(node, ast.AugAssign) else getattr(node, "right", node)
-    return machine.given_at(written, passes_on)
+    return machine.given_at(node, passes_on)
+
+
+def _added(node: ast.AST) -> ast.AST:
+    """What a statement or an expression adds."""
+    return node.value if isinstance(node, ast.AugAssign) else getattr(node, "right", node)

@@ -33,6 +33,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    contents,
     cuts_of,
     is_data,
     joined,
@@ -206,11 +207,8 @@ def _keep(machine: Machine, holder: Value, value: Value, node: ast.AST) -> None:
     """A value is kept by `holder`: if code out of sight may see that, it has the value from here on."""
     if all(isinstance(one, Object) and not one.cls.out_of_sight for one in options(holder)):
         return
-    for one in options(value):
-        if isinstance(one, Sequence | Table):
-            for part in one.every if isinstance(one, Sequence) else tuple(one.fields.values()):
-                _keep(machine, holder, part, node)
-        elif isinstance(one, Object) and isinstance(kept := one.cls.find("__kept__"), Native):
+    for one in contents((value,)):
+        if isinstance(one, Object) and isinstance(kept := one.cls.find("__kept__"), Native):
             native(kept, Call(machine, node, [one]))
 
 

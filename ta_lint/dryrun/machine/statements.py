@@ -6,6 +6,7 @@ from functools import partial
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions, counts
+from ta_lint.dryrun.machine.amounts import KEPT, used
 from ta_lint.dryrun.machine.assigning import assign, delete
 from ta_lint.dryrun.machine.calling import call, enter, hand_over, leave
 from ta_lint.dryrun.machine.frame import Frame
@@ -40,7 +41,10 @@ def _pass(machine: Machine, node: ast.Pass, frame: Frame) -> Flow:
 
 @executes(ast.Return)
 def _return(machine: Machine, node: ast.Return, frame: Frame) -> Flow:
-    frame.returned.append(NONE if node.value is None else evaluate(machine, node.value, frame))
+    value = NONE if node.value is None else evaluate(machine, node.value, frame)
+    if node.value is not None:
+        used(machine, (value,), node.value, KEPT)
+    frame.returned.append(value)
     return Flow.RETURN
 
 

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import amount
+from ta_lint.dryrun.machine.amounts import of_any
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.factors import factors_of, number
@@ -92,7 +92,7 @@ def _constructor(cls: Class, compute: Any) -> None:
         factors = factors_of(given[0]) if compute in (int, float) else None
         text = Pieces((given[0],))
         source = text if compute is str else read_of(given[0]) or text
-        cuts, amounts = cuts_of(*read), amount(read[-1])
+        cuts, amounts = cuts_of(*read), of_any(read[-1])
         return number(why, compute.__name__, factors, cuts=cuts, amount=amounts, source=source)
 
     method(cls, "__new__")(new)

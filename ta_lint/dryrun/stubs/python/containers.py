@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import is_of_model, of_batch
+from ta_lint.dryrun.machine.amounts import KEPT, is_of_model, of_batch, used
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.counts import number_of
 from ta_lint.dryrun.machine.library import (
@@ -65,6 +65,7 @@ def _append(made: Call) -> Value:
     if own.cls.is_a(SET) and value in own.items:
         return NONE
     made.emit("append", own, value=value)
+    used(made.machine, [value], made.node, KEPT)
     if BOUND in own.fields:
         made.emit("empty", own)
     state = made.machine.state

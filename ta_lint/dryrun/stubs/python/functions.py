@@ -4,7 +4,16 @@ import ast
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import amount, averaged, batch_of, is_of_model, of_batch, side_by_side
+from ta_lint.dryrun.machine.amounts import (
+    SHOWN,
+    averaged,
+    batch_of,
+    is_of_model,
+    of_any,
+    of_batch,
+    side_by_side,
+    used,
+)
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.counts import LENGTH, Length
@@ -51,6 +60,7 @@ def _reads(made: Call) -> Value:
 
 def show(made: Call, value: Value) -> None:
     """What is printed or logged is read, and people see it."""
+    used(made.machine, [value], made.node, SHOWN)
     for one in _parts(value):
         read(made, one)
         outputs.show(made, one)
@@ -261,7 +271,7 @@ def _arithmetic(made: Call) -> Value:
     if own is not None:
         return call(made.machine, own, [value], {}, made.node)
     factors = value.factors if made.name == "round" and isinstance(value, Multiple) else None
-    return number("a number", "float", factors, amount=amount(value))
+    return number("a number", "float", factors, amount=of_any(value))
 
 
 @stub("builtins.any", "builtins.all")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ta_lint.dryrun.machine.amounts import mixed
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.calling import perhaps as perhaps_called
@@ -98,6 +99,7 @@ def _backward_of_a_number(made: Call) -> Value:
 def _backward_of_something(made: Call) -> Value:
     """Of a loss that is not known, or of one that something out of sight gets, such as an engine, which may clear and step by itself."""
     loss = made.given(1, "loss")
+    mixed(made.machine, loss or made.args[0])
     outputs.used(made, outputs.BACK, made.args)
     losses = list(tensors_in([loss])) if loss is not None else []
     _back(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import as_item, of_batch
+from ta_lint.dryrun.machine.amounts import as_item, of_any, of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, find, method, new_class, stub, tuple_of
@@ -218,6 +218,7 @@ def _numbers_of_something(made: Call) -> Value:
         "numbers of a tensor",
         kind,
         cuts=ended(some_loss(made.machine, made.args[0], made.place), DETACHED, made.place),
+        amount=of_any(made.args[0]) if made.name == "item" else None,
     )
 
 

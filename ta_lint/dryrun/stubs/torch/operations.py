@@ -8,7 +8,7 @@ What they put into the tensor itself is in `in_place`, new tensors are in `creat
 from dataclasses import replace
 from math import prod
 
-from ta_lint.dryrun.machine.amounts import amount, of_batch, of_one_batch, side_by_side
+from ta_lint.dryrun.machine.amounts import of_any, of_batch, of_one_batch, side_by_side
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import stub, tuple_of
 from ta_lint.dryrun.stubs.plain import numbers
@@ -309,7 +309,7 @@ def read(made: Call) -> Value:
     dtype = None if tensor is None else tensor.facts.dtype
     whole = made.name == "__int__" or (dtype is not None and dtype.startswith(("int", "uint")))
     kind = "bool" if dtype == "bool" else "int" if whole else "float"
-    return Unknown("numbers of a tensor", kind, cuts=_ended_in(made, tensor), amount=amount(tensor))
+    return Unknown("numbers of a tensor", kind, cuts=_ended_in(made, tensor), amount=of_any(tensor))
 
 
 def _ended_in(made: Call, tensor: Tensor | None) -> tuple[Cut, ...]:
@@ -330,7 +330,7 @@ def exported(made: Call) -> Value:
             made.emit("array", tensor, needs=bool(roots_of(tensor)), starts=tensor.facts.graph.starts)
     given = () if tensor is None else tensor.facts.outputs
     cuts = tuple(replace(one, outputs=given) for one in _ended_in(made, tensor))
-    return Unknown("numbers of a tensor", DATA, cuts=cuts, amount=amount(tensor))
+    return Unknown("numbers of a tensor", DATA, cuts=cuts, amount=of_any(tensor))
 
 
 register("__array__ numpy tolist", exported, METHOD)

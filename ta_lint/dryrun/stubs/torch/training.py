@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 
 from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.amounts import DECIDES, used
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, hand_over, perhaps
 from ta_lint.dryrun.machine.library import (
@@ -232,6 +233,7 @@ def _schedule(made: Call) -> Value:
     has_argument = made.loose or bool(made.args[1:] or made.kwargs)
     is_used = made.node not in made.machine.alone
     arguments = len(made.args) - 1 + len(made.kwargs)
+    used(made.machine, (*made.args[1:], *made.kwargs.values()), made.node, DECIDES)
     made.emit("schedule", made.args[0], has_argument=has_argument, is_used=is_used, arguments=arguments)
     return NONE
 
