@@ -20,7 +20,8 @@ _TARGET = regex(
     r"(policy|actor|pi|actor_critic|model|net)_old|old_(policy|actor|pi|actor_critic)",
     re.IGNORECASE,
 )
-_DISTILLS = regex(r"predict\w*|student\w*|rnd\w*", re.IGNORECASE)
+_DISTILLS = regex(r"predict\w*|student\w*|rnd\w*|(\w*_)?(source|src)(_\w*)?", re.IGNORECASE)
+"""Networks beside a fixed target that they learn from, and those of a source beside a target that is another domain."""
 _COPIES = frozenset({"copy.deepcopy", "copy.copy"})
 _MOVES = frozenset("cpu cuda double eval float half requires_grad_ share_memory to train".split())
 _FOLLOWS = regex(r"\w*(update|sync|copy|load|soft|polyak|ema|lerp|follow|assign|set_)\w*", re.IGNORECASE)

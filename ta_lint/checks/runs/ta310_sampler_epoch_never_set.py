@@ -23,9 +23,7 @@ def check_progress(run: Run) -> Iterator[Said]:
             if shuffled:
                 yield Unobserved(loader.place, "fewer than two epochs began")
         elif len(orders) == 1:
-            message = (
-                "the `DistributedSampler` of this loader shuffles every epoch the same way: call `set_epoch`"
-            )
+            message = "the `DistributedSampler` of this loader shuffles every epoch the same way: call `set_epoch(epoch)`"
             yield Suspicion(loader.place, message, {"epochs": len(shuffled)})
         else:
             because = f"{len(shuffled)} epochs have {len(orders)} orders"
