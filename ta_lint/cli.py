@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # a reader such as `head` may stop early
             what = error.filename or "cannot write the report"
-            complain(f"{what}: {error.strerror}")
+            complain(f"{what}: {error.strerror or error}")
         return ERROR
     except Exception as error:  # noqa: BLE001 - status 1 would mean findings
         import traceback
