@@ -35,6 +35,8 @@ class Loader:
     passes: Sequence[LoaderPass] = field(default_factory=list)
     sampler: str = ""
     """The class of what draws its indices: `IN_ORDER` without shuffling. Empty where nobody knows, and of a stream, which has no indices."""
+    shuffled_beside: str = ""
+    """The argument with a sampler that stands beside `shuffle=True`, which the source alone has: such a loader is never built."""
     samples: int | None = None
     """How many samples its sampler says that it draws in a pass; None where not all is plain."""
     length: int | None = None

@@ -1,10 +1,10 @@
-"""The edit that tells a `DistributedSampler` the epoch."""
+"""Edits of loaders that have a sampler: to tell it the epoch, and to leave the order to it."""
 
 import libcst as cst
 
 from ta_lint.core.finding import Site
 from ta_lint.facts.file_facts import FileFacts
-from ta_lint.syntax.edits import ProposedFix, insert_line_before
+from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_argument
 
 
 def set_epoch(module: FileFacts, site: Site) -> ProposedFix | None:
@@ -28,3 +28,13 @@ def set_epoch(module: FileFacts, site: Site) -> ProposedFix | None:
 
 def _counts(epochs: cst.For, module: FileFacts) -> bool:
     return isinstance(epochs.iter, cst.Call) and module.qualified(epochs.iter.func) == "builtins.range"
+
+
+def without_shuffle(module: FileFacts, site: Site) -> ProposedFix | None:
+    """The loader without its argument `shuffle`, if that is given by name."""
+    loader = module.call_at(site)
+    given = () if loader is None else loader.args
+    arg = next((one for one in given if one.keyword is not None and one.keyword.value == "shuffle"), None)
+    if loader is None or arg is None:
+        return None
+    return ProposedFix("leave the order to the sampler", (remove_argument(loader, arg),))

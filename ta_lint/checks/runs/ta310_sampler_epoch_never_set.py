@@ -19,6 +19,8 @@ def check_progress(run: Run) -> Iterator[Said]:
     for loader in run.loaders:
         shuffled = [each.shuffled_by for each in loader.training_passes if each.shuffled_by is not None]
         orders = set(shuffled)
+        if loader.shuffled_beside:  # it raises
+            continue
         if len(shuffled) < 2 or (loader.samples is not None and loader.samples < 2):
             if shuffled:
                 yield Unobserved(loader.place, "fewer than two epochs began")

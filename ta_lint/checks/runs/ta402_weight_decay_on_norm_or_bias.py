@@ -17,11 +17,13 @@ EXEMPT = frozenset({Role.NORM, Role.BIAS})
 
 
 def check_optimizer(optimizer: HasGroups) -> Iterator[Said]:
-    decayed = [group for group in optimizer.decays if group.decay]
+    exclusions = [group for group in optimizer.decays if _is_exclusion(group)]
+    excludes = bool(exclusions)
+    decayed = [group for group in optimizer.decays if group.decay or (group.decay is None and excludes)]
     if not decayed:
         return
-    excludes = any(map(_is_exclusion, optimizer.decays))
-    shrunk = [one for group in decayed for one in _shrunk(group, excludes=excludes)]
+    filtered = all(group.parameters for group in exclusions) and excludes
+    shrunk = [one for group in decayed for one in _shrunk(group, excludes=excludes, filtered=filtered)]
     if trained := [one for one in shrunk if one.trainable]:
         strong = "strong weight decay also shrinks norm weights and biases: put these in a group without it"
         missed = "norm weights or biases are decayed, as the no-decay group lacks them: pick by layer type, not name"
@@ -50,12 +52,13 @@ def check_init(optimizer: HasGroups) -> Iterator[Suspicion]:
         yield Suspicion(optimizer.place, message, _evidence(shrunk, decayed), is_note=True)
 
 
-def _shrunk(group: DecayGroup, *, excludes: bool) -> list[HeldParameter]:
-    """The parameters of a decayed group that were meant to be left out, or that the decay is too strong for."""
+def _shrunk(group: DecayGroup, *, excludes: bool, filtered: bool) -> list[HeldParameter]:
+    """The parameters of a decayed group that were meant to be left out, or that the decay is too strong for: of a network out of
+    sight nobody knows them, unless its no-decay group is empty."""
     is_strong = group.is_decoupled and group.decay is not None and group.decay >= STRONG
     if not excludes and not is_strong:
         return []
-    roles = EXEMPT if excludes else {*EXEMPT, Role.NETWORK}
+    roles = EXEMPT if filtered else {*EXEMPT, Role.NETWORK}
     return [one for one in group.parameters if one.role in roles]
 
 

@@ -36,7 +36,7 @@ def decays_of(events: list[Event]) -> list[BuiltOptimizer]:
         and isinstance(event.subject, Object)
         and event.subject.cls.name.startswith(OF_TORCH)
     )
-    if not any(group.decay for one in built for group in _groups(one, {})):
+    if all(group.decay == 0 for one in built for group in _groups(one, {})):
         return []
     holders = _holders(events)
     return [
@@ -87,7 +87,7 @@ def _is_decoupled(group: Table) -> bool | None:
 def _decay(group: Table, kind: str) -> float | None:
     given = group.fields.get("weight_decay")
     if isinstance(given, Setting):
-        return None
+        return None if given.value else 0.0
     if given is None:
         return DEFAULTS.get(kind, 0.0) if group.rest is None else None
     number = given.value if isinstance(given, Known) else None

@@ -28,6 +28,7 @@ class _Taken:
         self.loader = Loader(
             position(own.made or first.place),
             sampler=data.sampler_of(own),
+            shuffled_beside=data.shuffled_beside(own) if is_own else "",
             draws_once=data.draws_once(own),
             workers=workers_of(own) if is_own else None,
             is_cheap=is_cheap(own.fields.get("dataset", NONE)),

@@ -299,6 +299,9 @@ def _is_same(left: Value, right: Value) -> bool | None:
 
 
 def _is_in(machine: Machine, left: Value, right: Value, node: ast.AST) -> bool | None:
+    if getattr(left, "why", "") == library.WITHIN and isinstance(right, Sequence) and right.rest is None:
+        too_short = [isinstance(one, Known) and str(one.value).count(".") < 2 for one in right.items]
+        return False if all(too_short) else None
     if isinstance(right, Known) and isinstance(left, Known):
         try:
             return left.value in right.value

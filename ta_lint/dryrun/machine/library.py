@@ -26,6 +26,9 @@ _NAMES: dict[str, Value] = {}
 _FAMILIES: list[tuple[str, Callable[[str], Value | None]]] = []
 _LAST: list[tuple[str, Callable[[str], Value | None]]] = []
 
+WITHIN = "the name of a parameter within a network"
+"""Why a name is not known that has several parts: of the layers above the parameter, and its own."""
+
 TYPE = Class("type")
 OBJECT = Class("object")
 NUMBER = Class("float", (OBJECT,))

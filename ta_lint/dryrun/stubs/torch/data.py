@@ -25,7 +25,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.stubs.torch.devices import copies, moves
-from ta_lint.dryrun.stubs.torch.samplers import has_own_sampler, samplers, shuffled_by
+from ta_lint.dryrun.stubs.torch.samplers import BATCHES, SAMPLER, has_own_sampler, samplers, shuffled_by
 from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
 from ta_lint.dryrun.values import (
     DATA,
@@ -221,6 +221,21 @@ def sampler_of(loader: Object) -> str:
         return next((name for name in names if name != IN_ORDER), *names[:1]) if names else "Sampler"
     shuffle = loader.fields.get("shuffle", FALSE)
     return ("RandomSampler" if shuffle.value else IN_ORDER) if isinstance(shuffle, Known) else ""
+
+
+def shuffled_beside(loader: Object) -> str:
+    """The argument that may hold a sampler, where the loader is told to shuffle as well; empty if there is none."""
+    told = loader.fields.get("shuffle", FALSE)
+    if told != TRUE or isinstance(told, Setting):
+        return ""
+    of_torch = (name for name in ("sampler", "batch_sampler") if _has_sampler(loader.fields.get(name, NONE)))
+    return next(of_torch, "")
+
+
+def _has_sampler(given: Value) -> bool:
+    return any(
+        isinstance(one, Object) and (one.cls.is_a(SAMPLER) or one.cls.is_a(BATCHES)) for one in options(given)
+    )
 
 
 def drops_last(loader: Object) -> bool:

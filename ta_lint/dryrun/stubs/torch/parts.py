@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import list_of, method, tuple_of
+from ta_lint.dryrun.machine.library import WITHIN, list_of, method, tuple_of
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import dtypes, gradients
 from ta_lint.dryrun.stubs.torch.devices import moves
@@ -47,7 +47,7 @@ def _parameters(made: Call) -> Value:
 def _named_parameters(made: Call) -> Value:
     known, rest = _asked(made, 2)
     pairs = [
-        tuple_of([Known(name) if name != ALL_PARAMETERS else Unknown("a name", "str"), one])
+        tuple_of([Known(name) if name != ALL_PARAMETERS else Unknown(WITHIN, "str"), one])
         for name, one in known
     ]
     return list_of(pairs, None if rest is None else tuple_of([Unknown("a name", "str"), rest]))
