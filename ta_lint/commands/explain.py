@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: there is no such file or function, or the file is no Python.
     """
     from dataclasses import asdict
+    from os.path import abspath
     from pathlib import Path
 
     from ta_lint.core.catalogue import catalogue
@@ -52,11 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{path} is a rule; write `ta-lint rule {path}`")
     if not Path(path).is_file():
         raise UsageError(f"{path}: {'a folder; name a file' if Path(path).is_dir() else 'no such file'}")
+    given, path = path, abspath(path)  # the files beside it are found by their folder
     machine = dry_run(path)
     if machine.program.tree(path) is None:
-        raise UsageError(f"{path}: this is no Python that can be read; `ta-lint check {path}` says where")
+        raise UsageError(f"{given}: this is no Python that can be read; `ta-lint check {given}` says where")
     if function and not machine.program.defines(path, function):
-        raise UsageError(f"{path}: no function or method {function}")
+        raise UsageError(f"{given}: no function or method {function}")
     told = explanation(machine, path, function or None)
     if arguments.format == "json":
         import json

@@ -115,6 +115,18 @@ def test_json_has_the_same_for_a_program(script: Path, capsys: pytest.CaptureFix
     assert found["gaps"] == []
 
 
+def test_the_files_beside_a_script_are_read_also_if_it_is_named_without_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "steps.py").write_text("def step(loss):\n    loss.backward()\n", "utf-8")
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom steps import step\nstep(torch.nn.Linear(2, 1)(torch.ones(1, 2)).sum())\n", "utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "train.py"]) == 0
+    assert "steps.py:2" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("argument", "complaint"),
     [
