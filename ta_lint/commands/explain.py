@@ -38,7 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: there is no such file or function, or the file is no Python.
     """
     from dataclasses import asdict
-    from os.path import abspath
     from pathlib import Path
 
     from ta_lint.core.catalogue import catalogue
@@ -53,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{path} is a rule; write `ta-lint rule {path}`")
     if not Path(path).is_file():
         raise UsageError(f"{path}: {'a folder; name a file' if Path(path).is_dir() else 'no such file'}")
-    given, path = path, abspath(path)  # the files beside it are found by their folder
+    given, path = path, str(Path(path).resolve())  # the files beside it are found by their folder
     machine = dry_run(path)
     if machine.program.tree(path) is None:
         raise UsageError(f"{given}: this is no Python that can be read; `ta-lint check {given}` says where")
