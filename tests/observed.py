@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
@@ -66,7 +67,7 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
     script.write_text(code, encoding="utf-8")
     if "tokenizer" in code:
         gc.collect()  # a run looks for tokenizers among all objects: none of the program before may be left
-    before = Path.cwd()
+    before, functions = Path.cwd(), dict(vars(torch.nn.functional))
     os.chdir(folder)
     try:
         audit = Audit(resolve(every_n_steps=every_n_steps, live=False, **options))
@@ -87,6 +88,7 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
         return audit
     finally:
         os.chdir(before)
+        vars(torch.nn.functional).update(functions)  # a program may put its own in their place
 
 
 def _forget_accelerate() -> None:
