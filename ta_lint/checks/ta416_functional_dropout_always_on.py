@@ -19,7 +19,7 @@ _DROPOUT = regex(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, function in module.calls_matching(_DROPOUT):
         probability = argument(call, "p", 1)
-        if probability is not None and module.number(probability) == 0:
+        if probability is not None and module.dropping.is_off(probability):
             continue
         if argument(call, "training", 2) is not None or not module.dropping.is_always_on(call):
             continue

@@ -118,7 +118,7 @@ class RankValues:
                 yield from self._uses(loss) if loss is not None else ()
             for loop in self._tree.within(root, cst.For, cst.CompFor):
                 if self._is_sharded(loop.iter):
-                    yield from self._keys(_item(loop), loop)
+                    yield from self._keys(self._item(loop), loop)
 
     def _is_sharded(self, iterable: Node) -> bool:
         """Whether each rank gets a part of its own of what an iterable yields."""
@@ -151,7 +151,7 @@ class RankValues:
         for node in self._tree.within(root, cst.AugAssign):
             yield from (_Flow(key, node.value, node, counts=True) for key in self._keys(node.target, node))
         for node in self._tree.within(root, cst.For, cst.CompFor):
-            yield from (_Flow(key, node.iter, node) for key in self._keys(_item(node), node))
+            yield from (_Flow(key, node.iter, node) for key in self._keys(self._item(node), node))
         for call in self._tree.within(root, cst.Call):
             yield from self._handed_over(call)
 
@@ -315,6 +315,22 @@ class RankValues:
             else []
         )
 
+    def _item(self, loop: cst.For | cst.CompFor) -> Node:
+        """The target of a loop, without the index of `enumerate` and the key of `items`, which ranks have in common."""
+        target = loop.target
+        if isinstance(target, cst.Tuple) and len(target.elements) == 2 and self._counts(loop.iter):
+            return target.elements[1].value
+        return target
+
+    def _counts(self, iterable: Node, depth: int = 4) -> bool:
+        """Whether `enumerate` or `items` gives the pairs, perhaps through a variable and what shows progress: `tqdm(enumerate(loader))`."""
+        made = self._kinds.origin(iterable)
+        if not isinstance(made, cst.Call) or not depth:
+            return False
+        name = called_name(made)
+        wraps = made.args and name != "zip" and made.args[0].keyword is None
+        return name in ("enumerate", "items") or (bool(wraps) and self._counts(made.args[0].value, depth - 1))
+
 
 def _is_in(key: Key, marked: set[Key]) -> bool:
     """Whether a variable, or what it is an attribute of, is marked, and it is more than a shape or a type of that."""
@@ -323,15 +339,6 @@ def _is_in(key: Key, marked: set[Key]) -> bool:
         (scope, ".".join(parts[:count])) in marked and _METADATA.isdisjoint(parts[count:])
         for count in range(1, len(parts) + 1)
     )
-
-
-def _item(loop: cst.For | cst.CompFor) -> Node:
-    """The target of a loop, without the index of `enumerate` and the key of `items`, which ranks have in common."""
-    target, iterable = loop.target, loop.iter
-    counts = isinstance(iterable, cst.Call) and called_name(iterable) in ("enumerate", "items")
-    if counts and isinstance(target, cst.Tuple) and len(target.elements) == 2:
-        return target.elements[1].value
-    return target
 
 
 def _loss_of(call: cst.Call) -> Node | None:

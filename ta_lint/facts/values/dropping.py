@@ -43,6 +43,12 @@ class Dropping:
             return self._kinds.kind(origin.value) is Kind.MODULE
         return self._kinds.is_setting(origin)
 
+    def is_off(self, probability: Node) -> bool:
+        """Whether it is zero: as it is written, or as each known call of a constructor gives it, perhaps by leaving out what is zero by default."""
+        origin = self._kinds.origin(probability)
+        given = self._kinds.calls.given(origin) if isinstance(origin, cst.Param) else [origin]
+        return bool(given) and all(self._kinds.number(value) == 0 for value in given or ())
+
     def _is_given(self, parameter: cst.Param, depth: int) -> bool:
         """Whether each known call gives a parameter such a probability, in every mode."""
         function = self._tree.parent[self._tree.parent[parameter]]
