@@ -16,7 +16,9 @@ def moved(made: Call) -> Value:
     goes = moves(made)
     if made.name == "cpu":
         made.emit("read", made.args[0])
-    tensor, stays = operand(made), None if made.name in _PERHAPS_THERE else False
+    tensor = operand(made)
+    is_output = tensor is not None and bool(tensor.facts.outputs)  # which is where the model is
+    stays = None if made.name in _PERHAPS_THERE or is_output else False
     result = converted(made, dtypes.asked(made, None if tensor is None else tensor.facts.dtype), stays=stays)
     if goes and tensor is not None:
         copies(made, tensor.facts.batch_of)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ta_lint.dryrun.machine import iteration
 from ta_lint.dryrun.machine.amounts import DECIDES, used
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.machine.calling import call, hand_over, perhaps
+from ta_lint.dryrun.machine.calling import attempt, call, hand_over, perhaps
 from ta_lint.dryrun.machine.library import (
     DICT,
     FUNCTION,
@@ -211,7 +211,19 @@ def _scheduler(made: Call) -> Value:
     if plan.length is not None:
         own.fields[LENGTH] = plan.length
     made.emit("scheduler", own, of=optimizer, parts=tuple(parts), plan=plan, told=_is_told(made))
+    _ask_for_rates(made)
     return NONE
+
+
+def _ask_for_rates(made: Call) -> None:
+    """Torch asks a schedule of the program's own for its rates: where it is made, and in each step."""
+    own = made.own()
+    rates = own.cls.find("get_lr")
+    if isinstance(rates, Function):
+        write = made.machine.state.write
+        write(own.fields, "last_epoch", Unknown("the step that it is at", "int"))
+        write(own.fields, "base_lrs", list_of((), Unknown("a learning rate", "float")))
+        attempt(made.machine, rates, [own], made.node)
 
 
 def _is_told(made: Call) -> bool:
@@ -235,6 +247,7 @@ def _schedule(made: Call) -> Value:
     arguments = len(made.args) - 1 + len(made.kwargs)
     used(made.machine, (*made.args[1:], *made.kwargs.values()), made.node, DECIDES)
     made.emit("schedule", made.args[0], has_argument=has_argument, is_used=is_used, arguments=arguments)
+    _ask_for_rates(made)
     return NONE
 
 
