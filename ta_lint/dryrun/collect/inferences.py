@@ -12,7 +12,15 @@ from ta_lint.dryrun.machine.library import find
 from ta_lint.dryrun.stubs.python.iterating import RANGE
 from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.layer_modes import depends_on_mode
-from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, HAS_BATCH_NORMS, MODULE, below, held, is_module
+from ta_lint.dryrun.stubs.torch.modules import (
+    ALL_PARAMETERS,
+    HAS_BATCH_NORMS,
+    MODULE,
+    below,
+    children,
+    held,
+    is_module,
+)
 from ta_lint.dryrun.stubs.torch.outputs import (
     BACK,
     COMPARED,
@@ -98,7 +106,9 @@ class _Passes:
         for event in events:
             if event.action == Action.FORWARD and event.detail["within"]:
                 inside.setdefault(event.detail["within"][0][0], {})[event.subject] = None
-        self._models = {one.subject: _model(one.subject, inside[one.subject]) for one in passes}
+        self._models = {
+            one: _model(one, inside[one]) for one in dict.fromkeys(each.subject for each in passes)
+        }
         self._learnt = {
             id(one) for event in events if event.action == Action.BACKWARD for one in event.detail["roots"]
         }
@@ -383,7 +393,8 @@ def _parts(module: Object) -> frozenset[Object]:
 
 def _model(module: Object, ran: Iterable[Object]) -> _Model:
     """A model, with the layers that certainly are in it, or run in it, whoever holds them."""
-    layers = [*dict.fromkeys([*(one for _, one, sure in below(module) if sure), *ran])]
+    ran, unused = [*ran], _unused(module, {*ran})
+    layers = [*dict.fromkeys([*(one for _, one, sure in below(module) if sure and one not in unused), *ran])]
     is_seen = not any(
         one.cls.out_of_sight or ALL_PARAMETERS in one.fields or one.fields.get("incomplete") == TRUE
         for one in layers
@@ -397,6 +408,14 @@ def _model(module: Object, ran: Iterable[Object]) -> _Model:
     learns = any(one.facts.requires is not False for one in own)
     parameters = frozenset(map(id, own))
     return _Model(_parts(module), parameters, len(dropouts), len(norms), learns, is_seen)
+
+
+def _unused(module: Object, ran: set[Object]) -> set[Object]:
+    """The layers that only other methods use: where all parts with parameters run, `forward` uses no part that does not."""
+    parts = [one for _, one, _ in children(module)]
+    if not ran or any(one not in ran and held(one).parameters for one in parts):
+        return set()
+    return {one for part in parts if part not in ran for _, one, _ in below(part)}
 
 
 def _is_norm(layer: Object) -> bool:

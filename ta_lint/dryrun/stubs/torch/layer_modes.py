@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.stubs.torch.layers import DROPOUTS
 from ta_lint.dryrun.values import Known, Object
 
@@ -12,9 +13,8 @@ def depends_on_mode(layer: Object) -> bool:
     if name in DROPOUTS:
         return bool(_given(layer, "p", True))
     averages = name.startswith(("BatchNorm", "LazyBatchNorm", "SyncBatchNorm"))
-    drops = (
-        _given(layer, "dropout", False) if layer.cls.node is not None else False
-    )  # recurrent layers and attention
+    has_own = any(one.made is not None and one.made.file.endswith(STUB) for one in layer.cls.mro)
+    drops = _given(layer, "dropout", False) if has_own else False  # recurrent layers and attention
     return name == "RReLU" or bool(drops) or bool(_given(layer, "track_running_stats", averages))
 
 
