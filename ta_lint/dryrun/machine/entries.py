@@ -93,7 +93,7 @@ def enter_class(machine: Machine, cls: Class) -> None:
     """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each, those that
     others call last.
     """
-    methods = _methods(cls)
+    methods = _methods(machine, cls)
     left = [one for one in methods if one.node not in machine.called]
     if not left:
         return
@@ -115,9 +115,9 @@ def enter_class(machine: Machine, cls: Class) -> None:
         _enter_again(machine, cls, [one for one in left if cls.fields.get(one.name) is one], instance)
 
 
-def _methods(cls: Class) -> list[Function]:
-    """The methods that an instance has, its own before those of the program's classes that it derives from: what one of these leaves to its
-    subclasses is there then.
+def _methods(machine: Machine, cls: Class) -> list[Function]:
+    """The methods of a class, before those that it has of the program's classes that it derives from and that train: what one of these
+    leaves to its subclasses is there then.
     """
     fields = {
         name: value
@@ -128,7 +128,8 @@ def _methods(cls: Class) -> list[Function]:
     }
     own = [value for name, value in fields.items() if name in cls.fields]
     others = [value for name, value in fields.items() if name not in cls.fields]
-    return [found for one in (*own, *others) if (found := _function(one)) is not None]
+    inherited = (one for one in map(_function, others) if one is not None and trains(machine, one))
+    return [*(found for one in own if (found := _function(one)) is not None), *inherited]
 
 
 def _function(value: Value) -> Function | None:
