@@ -122,7 +122,9 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     def work() -> None:
         try:
             with collector.paused():
-                results.extend(map(task, files))
+                for file in files:
+                    results.append(task(file))
+                    collector.sweep()
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failure.append(error)
 

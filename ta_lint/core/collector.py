@@ -1,7 +1,7 @@
-"""Pauses the garbage collector where it would find nothing.
+"""Runs the garbage collector where it finds something, and pauses it where it would not.
 
-Linting a file creates no reference cycles, so reference counting frees everything once the file is done. The collector
-does not know that and traverses the growing trees again and again: a fifth of the time of a file, and a tenth of start-up.
+Until a file is done, nothing of it is garbage. The collector does not know that and traverses the growing trees again and again: a
+fifth of the time of a file, and a tenth of start-up. A dry run leaves reference cycles behind, such as a class and its methods.
 """
 
 import gc
@@ -35,3 +35,8 @@ def resume() -> None:
         _paused = False
         gc.freeze()
         gc.enable()
+
+
+def sweep() -> None:
+    """Free what a file has left behind; what has outlived an earlier sweep is not looked at again."""
+    gc.collect(0)

@@ -8,7 +8,7 @@ from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation, Said, Suspicion
 
 KEYWORDS = (("len", "torchmetrics", "mean", "cat", "stack", "append", "extend"),)
-AROUND = (("*oader*", "torchmetrics", "*_step"),)
+AROUND = (("DataLoader", "*loader", "*loaders", "torchmetrics", "*_step"),)
 
 FEW = 3
 """Times that a metric was computed, each over one pass more than the time before."""

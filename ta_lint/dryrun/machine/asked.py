@@ -127,7 +127,7 @@ def _own(method: ast.AST) -> str:
     return first[0].arg if first else ""
 
 
-@lru_cache(2_000)
+@lru_cache(500)
 def _calls(scope: ast.AST) -> dict[str, frozenset[str]]:
     """What is called on each variable, and on each attribute of one. An engine that goes back from a loss asks it to."""
     found: dict[str, set[str]] = {}
@@ -147,7 +147,7 @@ def _calls(scope: ast.AST) -> dict[str, frozenset[str]]:
     return {name: frozenset(methods) for name, methods in found.items() if name}
 
 
-@lru_cache(2_000)
+@lru_cache(500)
 def _returned(scope: ast.AST) -> frozenset[str]:
     """The variables that a function returns, alone or first of several, and the terms of their sums."""
     found: set[str] = set()
@@ -173,7 +173,7 @@ def _terms(total: ast.expr) -> Iterator[str]:
         yield name
 
 
-@lru_cache(2_000)
+@lru_cache(500)
 def _given(scope: ast.AST) -> dict[str, list[tuple[str, int | str]]]:
     """What each variable is given to: the name of what is called, and at which place or under which name."""
     found: dict[str, list[tuple[str, int | str]]] = {}
@@ -186,7 +186,7 @@ def _given(scope: ast.AST) -> dict[str, list[tuple[str, int | str]]]:
     return found
 
 
-@lru_cache(2_000)
+@lru_cache(500)
 def _kept(scope: ast.AST) -> dict[str, frozenset[str]]:
     """The attributes that each variable is assigned to."""
     found: dict[str, set[str]] = {}
@@ -196,7 +196,7 @@ def _kept(scope: ast.AST) -> dict[str, frozenset[str]]:
     return {name: frozenset(attributes) for name, attributes in found.items()}
 
 
-@lru_cache(2_000)
+@lru_cache(500)
 def _parts(scope: ast.AST) -> list[ast.Call | ast.Assign | ast.Return]:
     """The calls, assignments and returns of a function, in source order; of a script, those outside of its functions and classes."""
     inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

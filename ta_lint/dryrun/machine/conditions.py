@@ -164,7 +164,7 @@ def _key(machine: Machine, test: ast.expr, frame: Frame) -> Any:
     return None if plain is None else (plain[0], *(evaluate(machine, name, frame) for name in plain[1]))
 
 
-@lru_cache(20_000)
+@lru_cache(4_000)
 def _plain(test: ast.expr) -> tuple[str, tuple[ast.expr, ...]] | None:
     """The text of a condition, and the names, the attributes and the items under constant keys in it."""
     parts = list(ast.walk(test))
