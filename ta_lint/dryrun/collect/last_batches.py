@@ -24,9 +24,14 @@ def last_batches_of(events: list[Event]) -> list[LastBatch]:
         loop = own.batch.passes[-1][0]
         one = LastBatch(position(at), code(at), position(loop), how == DECIDES, how == SHARED)
         number = loop, own.grows, own.mixed
-        if number not in found or (one.decides and not found[number].decides):
+        if number not in found or _order(one) < _order(found[number]):
             found[number] = one
     return [*found.values()]
+
+
+def _order(one: LastBatch) -> tuple[bool, int]:
+    """Decisions come before what is told, and then what stands above."""
+    return not one.decides, one.place.line
 
 
 def _is_one(over: Value, events: list[Event]) -> bool:

@@ -22,6 +22,7 @@ from ta_lint.dryrun.values import (
     Value,
     contents,
     cuts_of,
+    options,
 )
 
 if TYPE_CHECKING:
@@ -260,8 +261,11 @@ def computed(machine: "Machine", kind: ast.AST, left: Value, right: Value, node:
     given = [own for one in (left, right) if (own := of_any(one)) is not None]
     if found is not None or not given or given[0].is_total or given[0].counts or given[0].is_list:
         return found
-    if given[0].mixed and isinstance(kind, ast.Add):
-        used(machine, (left, right), _added(node), KEPT)
+    if isinstance(kind, ast.Add) and (
+        given[0].mixed or of_any(left) is None or isinstance(node, ast.AugAssign)
+    ):
+        used(machine, (left, right), _added(node), KEPT)  # perhaps to those of the batches before
+        return None
     return replace(given[0], mixed=True, divided=None)
 
 
@@ -418,6 +422,21 @@ KEPT: Final = "is kept"
 """What is done with numbers: one is compared, or set against another; it is divided by the number of batches or samples; it is printed
 or logged; or it is returned, collected, or given to code out of sight.
 """
+
+
+def compared(machine: "Machine", left: Value, right: Value, node: ast.AST) -> None:
+    """Which of two numbers is larger is asked: if both are of batches, the newer one is compared with the best so far."""
+    numbers = [
+        max(found, key=lambda one: one[0])
+        for value in (left, right)
+        if (found := [(_age(own), one) for one in options(value) if (own := of_any(one)) is not None])
+    ]
+    if len(numbers) == 2:
+        used(machine, [max(numbers, key=lambda one: one[0])[1]], node, DECIDES)
+
+
+def _age(own: Amount) -> tuple[int, ...]:
+    return tuple(number for _, number in own.batch.passes)
 
 
 def used(machine: "Machine", values: Iterable[Value], node: ast.AST, how: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.amounts import DECIDES, cuts_out, used
+from ta_lint.dryrun.machine.amounts import compared, cuts_out
 from ta_lint.dryrun.machine.asked import asked_of_variable
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.call import Call
@@ -283,7 +283,7 @@ def _compared(machine: Machine, kind: ast.cmpop, left: Value, right: Value, node
     if isinstance(kind, ast.Eq | ast.NotEq) and isinstance(left, Class) and isinstance(right, Class):
         return boolean((left is right) is isinstance(kind, ast.Eq))
     if isinstance(kind, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-        used(machine, (left, right), node, DECIDES)
+        compared(machine, left, right, node)
     return binary(machine, kind, left, right, node)
 
 
