@@ -343,7 +343,7 @@ def _twelfth(judged: list[dict[str, str]]) -> Iterator[str]:
     yield ""
     yield "### The twelfth look"
     yield ""
-    yield "82 more, and a sixth person, who judged the findings and wrote down no bugs: this look says nothing about what is missed. The linter"
+    yield "82 more, and a sixth person, who judged the findings and wrote down no bugs: it does not show what is missed. The linter"
     yield "was that of the morning of 2026-11-30, with 56 rules on the dry run. It found something in 32 of them."
     yield ""
     yield f"{_worth_of(judged)} All were judged."
