@@ -259,14 +259,15 @@ def computed(machine: "Machine", kind: ast.AST, left: Value, right: Value, node:
         return None
     found = _computed(machine, kind, left, right, node)
     given = [own for one in (left, right) if (own := of_any(one)) is not None]
-    if found is not None or not given or given[0].is_total or given[0].counts or given[0].is_list:
+    of_all = any(one.is_total or one.counts or one.is_list or one.divided for one in given)
+    if found is not None or not given or of_all:
         return found
     if isinstance(kind, ast.Add) and (
         given[0].mixed or of_any(left) is None or isinstance(node, ast.AugAssign)
     ):
         used(machine, (left, right), _added(node), KEPT)  # perhaps to those of the batches before
         return None
-    return replace(given[0], mixed=True, divided=None)
+    return replace(given[0], mixed=True)
 
 
 def _computed(machine: "Machine", kind: ast.AST, left: Value, right: Value, node: ast.AST) -> Amount | None:
