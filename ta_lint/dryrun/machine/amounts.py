@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ta_lint.core.purposes import is_meant
@@ -80,16 +80,19 @@ class Amount:
 
     mixed: bool = False
     """Whether it is a number of the batch of which nobody knows more, such as a loss with another term that is not known."""
+    kept: bool = field(default=False, compare=False)
+    """Whether it is one of those that something keeps of each batch: after the loop, it is not that of the last one."""
 
     def either(self, other: "Amount | None") -> "Amount | None":
         """What is known of a number that is one of two: of the batches of one pass, that of the later one."""
         if other is None or self == other:
-            return other
+            return replace(other, kept=True) if other is not None and self.kept else other
         across = self.batch.across(other.batch)
         if not (across or self.batch.is_beside(other.batch)) or not self.is_like(other):
             return None
         later = max(self, other, key=lambda one: (one.is_total, one.batch.passes[-1][1]))
-        return replace(later, added=_places(self, other), spans=self.spans or other.spans or across)
+        kept, spans = self.kept or other.kept, self.spans or other.spans or across
+        return replace(later, added=_places(self, other), spans=spans, kept=kept)
 
     def of_another(self, machine: "Machine") -> "Amount | None":
         """The same of the batch that is gone over now."""
@@ -265,7 +268,7 @@ def computed(machine: "Machine", kind: ast.AST, left: Value, right: Value, node:
     if isinstance(kind, ast.Add) and (
         given[0].mixed or of_any(left) is None or isinstance(node, ast.AugAssign)
     ):
-        used(machine, (left, right), _added(node), KEPT)  # perhaps to those of the batches before
+        used(machine, (left, right), _added(node), ADDED)  # perhaps to those of the batches before
         return None
     return replace(given[0], mixed=True)
 
@@ -302,7 +305,7 @@ def _sum(machine: "Machine", left: Value, right: Value, node: ast.AST, *, starts
         elif known is one or known.is_total or not starts:
             return known
         else:
-            used(machine, (left, right), _added(node), KEPT)
+            used(machine, (left, right), _added(node), ADDED)
             return replace(known, added=(_given_at(machine, known, _added(node)),))
         one = known
     if other is None or one is None or one.is_list or other.is_list or not one.is_like(other):
@@ -313,7 +316,7 @@ def _sum(machine: "Machine", left: Value, right: Value, node: ast.AST, *, starts
     if not (across or one.batch.is_beside(other.batch)):
         return None
     places = _places(one, other) or ()
-    used(machine, (left, right), _added(node), KEPT)
+    used(machine, (left, right), _added(node), ADDED)
     if not other.is_total:
         places = tuple(dict.fromkeys((*places, _given_at(machine, other, _added(node)))))
     return replace(other, is_total=True, added=places, spans=one.spans or other.spans or across)
@@ -419,9 +422,10 @@ def left(machine: "Machine", now: "Pass") -> None:
 DECIDES: Final = "decides"
 SHARED: Final = "is divided by how many there are"
 SHOWN: Final = "is shown"
+ADDED: Final = "is added"
 KEPT: Final = "is kept"
-"""What is done with numbers: one is compared, or set against another; it is divided by the number of batches or samples; it is printed
-or logged; or it is returned, collected, or given to code out of sight.
+"""What is done with numbers: one is compared with that of another epoch; it is divided by the number of batches or samples; it is printed,
+logged or returned; it is added to another, or given to code out of sight, which may add it; or it is put into a list.
 """
 
 
@@ -451,9 +455,11 @@ def used(machine: "Machine", values: Iterable[Value], node: ast.AST, how: str) -
         if own is None or own.is_total or own.counts or own.is_list or own.divided:
             continue
         if own.batch.passes[-1][0] in [one.loop for one in machine.passes]:
-            if how == KEPT:
+            if how in (ADDED, KEPT):
                 machine.emit("kept of each batch", node, own=own)
-        elif not own.added and not is_meant("last_batch", *_texts(given)):
+            if how == KEPT and isinstance(value, Unknown):
+                value.amount = replace(own, kept=True)
+        elif not (own.added or own.kept) and not is_meant("last_batch", *_texts(given)):
             machine.emit("last batch", node, value, how=how, own=own, at=_given_at(machine, own, node))
 
 

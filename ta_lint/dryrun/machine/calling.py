@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.amounts import KEPT, used
+from ta_lint.dryrun.machine.amounts import ADDED, used
 from ta_lint.dryrun.machine.call import Call, Misfit
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine, Raised
@@ -113,7 +113,7 @@ def call(
         if isinstance(function, External)
         else getattr(function, "why", "") or "a value that is not known"
     )
-    used(machine, given, node, KEPT)
+    used(machine, given, node, ADDED)
     hand_over(machine, given, name, node)
     return Unknown(f"{name} is out of sight" if isinstance(function, External) else name, got=tuple(given))
 

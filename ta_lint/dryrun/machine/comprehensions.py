@@ -6,6 +6,7 @@ from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine.amounts import KEPT, used
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.conditions import decide
 from ta_lint.dryrun.machine.frame import Frame, Pass
@@ -111,7 +112,9 @@ def _nested(
 ) -> bool | None:
     """The loops of a comprehension from this one on; returns what `_gathered` says."""
     if index == len(node.generators):
-        items.append(result(inner))
+        item = result(inner)
+        used(machine, (item,), node, KEPT)
+        items.append(item)
         return True
     generator = node.generators[index]
     found = over or elements(machine, evaluate(machine, generator.iter, inner), generator.iter)

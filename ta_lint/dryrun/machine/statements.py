@@ -6,7 +6,7 @@ from functools import partial
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions, counts
-from ta_lint.dryrun.machine.amounts import KEPT, used
+from ta_lint.dryrun.machine.amounts import SHOWN, used
 from ta_lint.dryrun.machine.assigning import assign, delete
 from ta_lint.dryrun.machine.calling import call, enter, hand_over, leave
 from ta_lint.dryrun.machine.frame import Frame
@@ -43,7 +43,7 @@ def _pass(machine: Machine, node: ast.Pass, frame: Frame) -> Flow:
 def _return(machine: Machine, node: ast.Return, frame: Frame) -> Flow:
     value = NONE if node.value is None else evaluate(machine, node.value, frame)
     if node.value is not None:
-        used(machine, (value,), node.value, KEPT)
+        used(machine, (value,), node.value, SHOWN)
     frame.returned.append(value)
     return Flow.RETURN
 
