@@ -6,7 +6,7 @@ from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Said, Suspicion
 
 KEYWORDS = ("for",)
-AROUND = (("*backward", "training_step", "DataLoader"), ("*loss*", "*entropy*", "*Loss*"))
+AROUND = (("*backward", "training_step", "DataLoader"),)
 
 
 def check_run(run: Run) -> Iterator[Said]:

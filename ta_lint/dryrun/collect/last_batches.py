@@ -24,14 +24,16 @@ def last_batches_of(events: list[Event]) -> list[LastBatch]:
         loop = own.batch.passes[-1][0]
         one = LastBatch(position(at), code(at), position(loop), how == DECIDES, how == SHARED)
         number = loop, own.grows, own.mixed
-        if number not in found or _order(one) < _order(found[number]):
+        if number not in found or _comes_before(one, found[number]):
             found[number] = one
     return [*found.values()]
 
 
-def _order(one: LastBatch) -> tuple[bool, int]:
-    """Decisions come before what is told, and then what stands above."""
-    return not one.decides, one.place.line
+def _comes_before(one: LastBatch, other: LastBatch) -> bool:
+    """Whether a later event counts for more: a decision, or in the same file what stands above."""
+    if one.decides != other.decides:
+        return one.decides
+    return one.place.path == other.place.path and one.place.line < other.place.line
 
 
 def _is_one(over: Value, events: list[Event]) -> bool:
