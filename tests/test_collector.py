@@ -4,6 +4,7 @@ import gc
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from marked import blocks
@@ -13,8 +14,10 @@ from ta_lint.checks import flakes
 from ta_lint.core.collector import paused, resume
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.facts.program.program import program_of
 from ta_lint.file import File
+from ta_lint.runner import lint_files
 from ta_lint.syntax import parse
 from ta_lint.syntax.tree import Tree
 
@@ -91,3 +94,25 @@ def test_no_tree_waits_for_the_collector(tmp_path: Path, monkeypatch: pytest.Mon
             left += [str(block) for tree in trees if tree() is not None]
             trees.clear()
     assert left == []
+
+
+def test_what_a_dry_run_leaves_behind_is_freed_after_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive: list[int] = []
+    machines: weakref.WeakSet[Machine] = weakref.WeakSet()
+    begin = Machine.__init__
+
+    def counted(machine: Machine, *args: Any) -> None:
+        alive.append(len(machines))
+        machines.add(machine)
+        begin(machine, *args)
+
+    monkeypatch.setattr(Machine, "__init__", counted)
+    config = Configs(Options(), tmp_path).root_config
+    code = "import torch\nmodel = torch.nn.Linear(2, 1)\nfor x in load():\n    model(x).sum().backward()\n"
+    for name in ("one.py", "two.py", "three.py"):
+        (tmp_path / name).write_text(code, "utf-8")
+    files = [File(tmp_path / name, name, config) for name in ("one.py", "two.py", "three.py")]
+    assert len(list(lint_files(files, 1))) == 3
+    assert alive == [0, 0, 0]
