@@ -52,13 +52,12 @@ def _steps(event: Event, events: list[Event]) -> bool:
 def _is_used_again(ours: list[Event], uses: list[Event], trained: set[int]) -> bool:
     """Whether another use shares a start, or one that is not known may; or what was made before the pass leads to what is trained."""
     starts = frozenset().union(*(one.detail["starts"] for one in ours))
-    is_open = any(one.detail["open"] for one in ours)
     places = {one.place for one in ours}
     others = [one for one in uses if one.place not in places]
     loops = {one.passes for one in ours}
     return (
         any(not starts.isdisjoint(one.detail["starts"]) for one in others)
-        or any(is_open and one.detail["open"] and one.passes in loops for one in others)
+        or any(one.detail["open"] and one.passes in loops for one in others)
         or any(
             one.passes[: len(event.passes)] != event.passes and _leads_to(one, trained)
             for event in ours
