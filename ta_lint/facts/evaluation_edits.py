@@ -9,11 +9,16 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.tree import Node
 
+_METHODS = frozenset({"forward", "generate"})
+"""Of a model: they run it."""
+
 
 def evaluate_first(module: FileFacts, site: Site) -> ProposedFix | None:
     """Call `eval()` before the outermost loop of an evaluation, if the file trains nothing, or calls `train()` for what comes after it."""
     call = module.call_at(site)
     called = module.calls_in_loop.called(call) if call is not None else None
+    if isinstance(called, cst.Attribute) and called.attr.value in _METHODS:
+        called = called.value
     if call is None or not isinstance(called, (cst.Name, cst.Attribute)):
         return None
     if _calls(module, module.tree.root, BACKWARD) and not _calls(module, module.tree.root, {"train"}):
