@@ -609,3 +609,37 @@ def test_an_edit_of_text_says_where_as_a_site_does(tmp_path: Path) -> None:
     (finding,) = lint_once(tmp_path)
     assert finding.fix is not None
     assert finding.fix.edits == (TextEdit(4, 11, 4, 11, "()"),)
+
+
+WRITES = """
+import lightning as L
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("gpt2")
+prompt = tokenizer("Hello", return_tensors="pt").input_ids
+
+
+class Writer(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.lm = get_peft_model(AutoModelForCausalLM.from_pretrained("gpt2"), LoraConfig(r=16, lora_dropout=0.1))
+
+    def training_step(self, batch, index):
+        if index % 1000 == 0:
+            text = self.lm.generate(input_ids=prompt, max_length=20)
+            print(tokenizer.decode(text[0]))
+        return self.lm(**batch).loss
+
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), lr=1e-4)
+"""
+
+
+def test_the_model_is_put_into_evaluation_mode_and_not_its_method(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(WRITES, "utf-8")
+    main(["check", "--isolated", "--select", "TA612", "--fix", "--unsafe-fixes", str(script)])
+    assert "            self.lm.eval()\n" in script.read_text("utf-8")
+    assert "generate.eval" not in script.read_text("utf-8")
