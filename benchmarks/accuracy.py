@@ -55,7 +55,11 @@ def document() -> str:
     judged = tomllib.loads(JUDGEMENTS.read_text(encoding="utf-8")).get("finding", [])
     mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
     unseen = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
-    lines = [*_head(), *_stay_unseen(tomllib.loads(UNSEEN.read_text(encoding="utf-8"))["set"])]
+    lines = [
+        *_head(),
+        *_stay_unseen(tomllib.loads(UNSEEN.read_text(encoding="utf-8"))["set"]),
+        *_from_paragraphs(judgements("from_paragraphs")),
+    ]
     lines += [*_corpora(mutation), *_precision(judged), *_held_out(unseen)]
     lines += _frameworks(tomllib.loads(FRAMEWORKS.read_text(encoding="utf-8")))
     fixes = json.loads(FIXES.read_text(encoding="utf-8"))
@@ -162,6 +166,8 @@ def _held_out(unseen: dict[str, Any]) -> Iterator[str]:
     yield from _tenth(judgements("tenth"), judgements("tenth_bugs"))
     yield from _eleventh(judgements("eleventh"), judgements("eleventh_bugs"))
     yield from _twelfth(judgements("twelfth"))
+    yield from _thirteenth(judgements("thirteenth"), judgements("thirteenth_bugs"))
+    yield from _fourteenth(judgements("fourteenth"), judgements("fourteenth_bugs"))
 
 
 def _fourth(fourth: dict[str, Any]) -> Iterator[str]:
@@ -251,7 +257,7 @@ def judgements(look: str) -> list[dict[str, str]]:
 
 def latest() -> list[dict[str, str]]:
     """The judgements of the latest look, which the README quotes."""
-    return judgements("twelfth")
+    return judgements("fourteenth")
 
 
 def above_note(judged: list[dict[str, str]]) -> tuple[int, int, int]:
@@ -353,6 +359,46 @@ def _twelfth(judged: list[dict[str, str]]) -> Iterator[str]:
     yield from _judged(judged)
 
 
+def _thirteenth(judged: list[dict[str, str]], bugs: list[dict[str, str]]) -> Iterator[str]:
+    """The sixth one, with findings and bugs."""
+    groups = {(one["repo"], one["rule"]): False for one in judged}
+    for one in judged:
+        groups[one["repo"], one["rule"]] |= one["true"] == "1"
+    yield ""
+    yield "### The thirteenth look"
+    yield ""
+    yield "60 more, and two more readers, who wrote no rule. The bugs of 30 scripts of 30 of them were written down and sealed before the linter ran."
+    yield _named_of(bugs)
+    yield "Eight of those that it does not name are in two files that Python cannot parse. Three more are in a repository whose dry run broke off with a"
+    yield "mistake of the linter, repaired since (TA000). Eight are at the edge of what the page of their rule says. The linter was that of 2026-11-30,"
+    yield "with 68 rules on the dry run. The share named is below that of the eleventh look, and above the 22 to 23 % of the eighth to tenth."
+    yield ""
+    yield f"{_worth_of(judged)} All were judged."
+    yield f"Eleven of the false ones are one mistake in eleven copies of a function (TA704): counted once for each rule in a repository, {sum(groups.values())} of {len(groups)} are"
+    yield "true. Among the true ones not worth it, 24 are names that are not defined in code that nothing runs (TA910)."
+    yield from _judged(judged)
+
+
+def _fourteenth(judged: list[dict[str, str]], bugs: list[dict[str, str]]) -> Iterator[str]:
+    """The seventh one, by two more readers, after the repairs of the sixth."""
+    old = [one for one in judged if one["repo"] == "violet-zct/pytorch_NMT"]
+    kept = [one for one in judged if one not in old]
+    true, worth = (sum(one[key] == "1" for one in kept) for key in ("true", "worth"))
+    missed = Counter(one["rule"] for one in bugs if one["named"] == "0")
+    yield ""
+    yield "### The fourteenth look"
+    yield ""
+    yield "60 more, and two more readers, who wrote no rule. The bugs of 30 scripts of 30 of them were written down and sealed before the linter ran."
+    yield _named_of(bugs)
+    yield "The linter was that of 2026-12-01, with 69 rules on the dry run, after what the thirteenth look had taught. It"
+    yield f"misses {missed['TA206']} losses that are kept with their graph (TA206), most through a dictionary, a tuple or a meter, {missed['TA704']} checkpoints (TA704), some"
+    yield f"put together in one file and read in another, and {missed['TA910']} names in files that TA910 passes over."
+    yield ""
+    yield f"{_worth_of(judged)} All were judged."
+    yield f"{len(old)} of them are in one program of Python 2; without it {true} of {len(kept)} are true and {worth} worth it."
+    yield from _judged(judged)
+
+
 def _named_of(bugs: list[dict[str, str]]) -> str:
     """How many bugs there are, and how many of those that a default rule of the linter is about it names."""
     asked = [one["named"] for one in bugs if one["named"] != "-"]
@@ -407,6 +453,27 @@ def _stay_unseen(sets: list[dict[str, Any]]) -> Iterator[str]:
     yield from aligned(rows)
 
 
+def _from_paragraphs(programs: list[dict[str, str]]) -> Iterator[str]:
+    """The share of programs that were named, by the first digit of the rule."""
+    bad = [one for one in programs if not one["program"].startswith("good")]
+    good = [one for one in programs if one["program"].startswith("good")]
+    alarms = sum(one["found"] == "1" for one in good)
+    named = sum(one["found"] == "1" for one in bad)
+    yield ""
+    yield "### Programs from a paragraph"
+    yield ""
+    yield "On 2026-11-30 four people who had not seen the linter wrote a program with one bug for each default rule from the first paragraph of its page"
+    yield "alone, and programs that look like it and are right. This is what the linter said when it first saw them:"
+    yield f"**it named {named} of {len(bad)} ({percent(named, len(bad))}), and alarmed on {alarms} of {len(good)} that are right.** What it missed was then used"
+    yield "to repair it, so no later figure of these programs says anything."
+    yield ""
+    rows: list[tuple[str, ...]] = [("rules", "programs with a bug", "named", "share")]
+    for family in sorted({one["rule"][:3] for one in bad}):
+        found = [one["found"] == "1" for one in bad if one["rule"].startswith(family)]
+        rows.append((f"{family}xx", str(len(found)), str(sum(found)), percent(sum(found), len(found))))
+    yield from aligned(rows)
+
+
 def _left(left: list[dict[str, Any]]) -> Iterator[str]:
     for one in left:
         yield f"- {one['repository']} {one['path']}:{one['line']} {one['rule']}: {one['reason']}"
@@ -439,7 +506,7 @@ def _signal(unseen: dict[str, Any], fixes: list[dict[str, Any]]) -> Iterator[str
     rows: list[tuple[str, ...]] = [("look", "judged", "above note", "true", "worth it", "share", "bar")]
     looks += [
         (name, {"rule": _rows(judgements(name))})
-        for name in ("seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth")
+        for name in ("seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth")
     ]
     rows += [(name, *_worth_cells(look["rule"])) for name, look in looks]
     weighed = [row for _, look in looks for row in look["rule"] if "minor" in row]

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import libcst as cst
+from gradient_writes import GradientWrites
 
 from ta_lint.facts import FileFacts, Kind, TrainingLoop
 from ta_lint.facts.values.calls import called_name
@@ -223,7 +224,7 @@ class Site:
         calls = list(found)
         for node in self.reached:
             named = (name for name in tree.within(node, cst.Name) if "zero_grad" in name.value)
-            for clearing in (*named, *self.module.gradient_writes.within(node)):
+            for clearing in (*named, *GradientWrites(tree).within(node)):
                 if not any(tree.contains(call, clearing) for call in calls) and tree.contains(
                     self.region, clearing
                 ):

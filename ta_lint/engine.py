@@ -15,7 +15,7 @@ from ta_lint.checks.gate import Text
 from ta_lint.core import collector
 from ta_lint.core.catalogue import outside_tests, rule_of
 from ta_lint.core.config import Config
-from ta_lint.core.errors import PASSING, Unreadable, crash
+from ta_lint.core.errors import PASSING, Unreadable, crash, refused
 from ta_lint.core.expected import ExpectedFailures
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Severity, Site
 from ta_lint.core.fingerprint import named
@@ -143,7 +143,8 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
             findings = list(_check(source, _wanted(text, file), file))
-            findings += [_unread(refusal, file) for refusal in source.refusals]
+            former = [refused(source.former)] if source.former is not None else []
+            findings += [_unread(refusal, file) for refusal in (*source.refusals, *former)]
     except Unreadable as error:
         findings = [_unread(error, file)]
     if not (findings or own_suppression):  # looking for comments of other linters costs as much as a parse
@@ -158,11 +159,14 @@ def _may_name_a_rule(text: bytes) -> bool:
 
 def _wanted(text: bytes, file: File) -> list[checks.Check]:
     enabled = checks.enabled(file.config.rules - file.skipped)
-    if not file.gated:
-        return enabled
     code = Text(text)
     around = cache(lambda: file.said_around(text, checks.words_around(file.config.rules)))
-    return [check for check in enabled if check.wants(code, around)]
+    wanted = [check for check in enabled if check.wants(code, around)] if file.gated else enabled
+    if not any(check.along for check in wanted) or not project_of(file.root).around.is_in_library(
+        file.absolute
+    ):
+        return wanted
+    return checks.admitted(wanted, code, around)
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -183,7 +187,10 @@ def _held(findings: list[Finding], source: Source, file: File) -> list[Finding]:
     """Findings with the definitions around them that may be unused; a note says so already, whatever uses it."""
     if all(finding.severity is Severity.NOTE for finding in findings):
         return findings
-    holders = Holders(source)
+    try:
+        holders = Holders(source)
+    except Unreadable:  # a finding says so
+        return findings
     return [
         finding
         if finding.severity is Severity.NOTE
@@ -271,6 +278,10 @@ class _Looks:
         opened = program.open(self.file.absolute, self.source)
         return FileFacts(program, opened, config.target_torch, old_frameworks=config.old_frameworks)
 
+    def may_give(self, modules: tuple[str, ...], name: str) -> bool:
+        """Whether the file may have a name by `from module import *` of one of these modules."""
+        return project_of(self.file.root).imports.may_give(self.file.absolute, modules, name)
+
     @cached_property
     def run(self) -> "Run":
         """What happens in a dry run."""
@@ -287,19 +298,25 @@ class _Looks:
 def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
     """Run a check on a file. What it finds elsewhere is found where that other file is linted."""
     in_tests = check.rule not in outside_tests()
+    lines = set[int]()
     if check.over_text is not None:
-        for report in check.over_text(looks.source):
+        for report in check.over_text(looks.source, looks.may_give):
             found = _finding(check.rule, report.message, Site(looks.source.path, *report[:4]))
             found = replace(found, severity=Severity.NOTE) if report.is_note else found
             yield from looks.weighed(found, in_tests=in_tests)
-    elif check.over_facts is not None:
+        return
+    lines = set[int]()
+    if check.over_facts is not None:
         for suspicion in check.over_facts(looks.facts):
             if looks.facts.is_here(suspicion.node):
                 found = _placed(check.rule, suspicion, looks.facts)
+                lines.add(found.site.line)
                 yield from looks.weighed(found, in_tests=in_tests and suspicion.in_tests)
-    elif check.over_runs and looks.broken is None:
+    if check.over_runs and looks.broken is None:
         said = (one for over_run in check.over_runs for one in over_run(looks.run))
         for found in _happened(check.rule, said, looks):
+            if found.site.line in lines:  # the source says so already
+                continue
             fix = check.fix(looks.facts, found.site) if check.fix is not None else None
             found = _fixed(found, fix, looks.facts) if fix is not None else found
             yield from looks.weighed(found, in_tests=in_tests)

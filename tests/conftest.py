@@ -4,7 +4,9 @@ import gc
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import commands
@@ -34,6 +36,9 @@ LONGEST = [*SLOW, "runtime_rules", "rules", "verdicts", "fuzz"]
 """These begin first, so that no worker waits for another at the end."""
 
 
+SHOWN = 25
+
+
 def _is_slow(path: Path) -> bool:
     return path.stem.removeprefix("test_") in SLOW
 
@@ -51,6 +56,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Which files take how long, so that one sees where a share would do."""
+    taken = Counter[str]()
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        taken[getattr(report, "nodeid", "").partition("::")[0]] += getattr(report, "duration", 0)
+    if len(taken) > SHOWN:
+        terminalreporter.section(f"slowest {SHOWN} files")
+        for name, seconds in taken.most_common(SHOWN):
+            terminalreporter.write_line(f"{seconds:7.1f}s {name}")
 
 
 @pytest.fixture(autouse=True)

@@ -241,7 +241,11 @@ def story(machine: Machine) -> list[Any]:
             event.place.line,
             event.certain,
             tuple((loop.line, number) for loop, number in event.passes),
-            tuple(sorted((key, _size(value)) for key, value in event.detail.items() if key != "by")),
+            tuple(
+                sorted(
+                    (key, _size(value)) for key, value in event.detail.items() if key not in ("by", "name")
+                )
+            ),
             tuple(getattr(getattr(function, "node", None), "lineno", 0) for function in event.functions),
             event.entry is not None and event.entry.node.lineno,
         )

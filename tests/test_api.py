@@ -336,3 +336,9 @@ def test_a_base_class_that_torch_keeps_for_old_code_is_a_note(tmp_path: Path) ->
     assert [(one.rule, one.severity) for one in lint_text(code, tmp_path / "own.py")] == [
         ("TA904", Severity.NOTE)
     ]
+
+
+def test_false_on_a_new_tensor_is_a_note(tmp_path: Path) -> None:
+    code = "import torch\nx = torch.zeros(3).float()\nx.require_grad = False\nx.require_grad = True\n"
+    found = [one for one in lint_text(code, tmp_path / "train.py") if one.rule == "TA902"]
+    assert [(one.site.line, one.severity.value) for one in found] == [(3, "note"), (4, "error")]

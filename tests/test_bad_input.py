@@ -134,6 +134,45 @@ def test_a_file_for_a_newer_python_is_read_but_not_run_and_says_so(tmp_path: Pat
     assert "does not run it dry: lint it with the Python that it is for" in ran.stdout
 
 
+FORMER = """import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
+for x, y in batches:  # é: the argument async=True
+    x, y = x.cuda(async=True), y.cuda(async = True)
+    optimizer.zero_grad()
+    loss = (model(x) - y).square().mean()
+    print("é, async=False", loss, loss.to("cpu", async=True).data[0])
+    loss.backward()
+    optimizer.step()
+model.eval
+"""
+
+
+def test_an_argument_named_async_hides_nothing_else(tmp_path: Path) -> None:
+    """It was the name of one until Python 3.6."""
+    (tmp_path / "old.py").write_text(FORMER)
+    select = "TA001,TA401,TA509,TA600,TA603,TA912"
+    found = [
+        (item["rule"], item["line"], item["column"])
+        for item in json.loads(check(tmp_path, "--format=json", select=select).stdout)
+    ]
+    column = FORMER.splitlines()[9].index("loss.to") + 1
+    assert found == [("TA401", 5, 13), ("TA001", 7, 19), ("TA912", 10, column), ("TA603", 13, 1)]
+    check(tmp_path, "--fix", "--unsafe-fixes", select=select)
+    fixed = (tmp_path / "old.py").read_text()
+    assert 'loss.to("cpu", async=True).item())' in fixed
+    assert fixed.count("async") == FORMER.count("async")
+    assert "model.eval()" in fixed
+
+
+def test_what_was_never_python_stays_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(FORMER + "x = (\n")
+    ran = check(tmp_path, "--format=json", select="TA001,TA401")
+    assert [item["rule"] for item in json.loads(ran.stdout)] == ["TA001"]
+
+
 NOTEBOOKS = {
     "no code": {"cells": [{"cell_type": "markdown", "source": "torch"}]},
     "no cells": {"cells": [], "metadata": {"title": "torch"}},

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ta_lint.checks import ta668_column_dropped_before_collator
 from ta_lint.core import data, datasets, libraries
 from ta_lint.core.data import DataError
 from ta_lint.core.toml import parsed
@@ -16,6 +17,7 @@ from ta_lint.facts.values import differentiation, outputs
 
 FILES = sorted(Path(data.FOLDER).glob("*.toml"))
 READERS: dict[str, Any] = {
+    "columns.toml": ta668_column_dropped_before_collator._parameters,
     "graphs.toml": differentiation.differentiation,
     "datasets.toml": lambda: datasets.samples_of("torchvision.datasets.MNIST"),
     "libraries.toml": libraries.libraries,

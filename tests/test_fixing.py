@@ -171,6 +171,23 @@ def test_an_encoding_that_would_not_give_the_same_bytes_back_is_left_alone(tmp_p
 # -- edits of nodes -------------------------------------------------------------------------------------------
 
 
+def test_what_is_detached_is_the_tensor_and_no_number_beside_it(tmp_path: Path) -> None:
+    program = """
+import torch
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+weighted = torch.zeros(1)
+for x in [torch.ones(2, 4)] * 9:
+    optimizer.zero_grad()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+    weighted.mul_(0.9).add_(loss, alpha=0.1)
+"""
+    assert b"add_(loss.detach(), alpha=0.1)" in fixed(program, tmp_path, "TA206").after
+
+
 @pytest.mark.parametrize(
     ("make", "before", "after"),
     [

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ta_lint import checks, fixing
-from ta_lint.checks import Check, TextFinding
+from ta_lint.checks import Check, MayGive, TextFinding
 from ta_lint.checks.gate import Gate, Keywords
 from ta_lint.core import sarif
 from ta_lint.core.source import Source
@@ -156,7 +156,7 @@ def test_a_gate_that_hides_a_finding_is_a_problem(planting: Callable[..., None])
 def test_findings_that_change_from_one_time_to_the_next_are_a_problem(planting: Callable[..., None]) -> None:
     seen: list[FileFacts] = []
 
-    def check_text(source: Source) -> Iterator[TextFinding]:
+    def check_text(source: Source, may_give: MayGive) -> Iterator[TextFinding]:
         seen.append(None)  # type: ignore[arg-type]
         yield TextFinding(1, 1, 1, 2, f"this is time {len(seen)}")
 
@@ -170,7 +170,7 @@ def test_findings_that_change_from_one_time_to_the_next_are_a_problem(planting: 
 def test_a_finding_outside_the_file_is_a_problem(
     place: tuple[int, int, int, int], planting: Callable[..., None]
 ) -> None:
-    planting(None, lambda source: [TextFinding(*place, "it is suspicious")])
+    planting(None, lambda source, may_give: [TextFinding(*place, "it is suspicious")])
     assert "outside the file" in kinds()
 
 
@@ -286,7 +286,7 @@ def events(monkeypatch: pytest.MonkeyPatch, *given: Input) -> list[fuzz.Event]:
 def test_an_input_that_kills_the_process_is_a_problem_and_the_next_ones_are_judged(
     planting: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def check_text(source: Source) -> Iterator[TextFinding]:
+    def check_text(source: Source, may_give: MayGive) -> Iterator[TextFinding]:
         if "abort" in source.text:
             os.kill(os.getpid(), signal.SIGKILL)
         yield from ()

@@ -240,11 +240,12 @@ second = optim.SGD(params, lr=0.1)
 """,
     "TA507: arguments over several lines": """
 import torch
+model = torch.nn.GRU(4, 8)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-state = torch.zeros(2, 8)
+state = torch.zeros(1, 2, 8)
 for _ in range(8):
     outputs, state = model(
-        torch.randn(2),
+        torch.randn(5, 2, 4),
         state,
     )
     outputs.mean().backward()

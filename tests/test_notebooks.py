@@ -648,3 +648,14 @@ def test_cells_that_are_python_together_alone_are_none(tmp_path: Path) -> None:
         found = lint_file(written(tmp_path, notebook("import torch", first, second, LOADING)))
         assert [place.partition(":")[0] for place in places(found) if "TA001" in place], (first, second)
         assert "4:1:1 TA700" in places(found), (first, second)
+
+
+def test_half_a_character_is_what_cannot_be_read_and_no_bug_of_ours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps(notebook("import torch", "\ud800")), "utf-8")
+    assert main(["check", "--isolated", "--no-cache", "-f", "concise", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "TA001 error: Python cannot parse this" in said
+    assert "TA000" not in said

@@ -11,8 +11,13 @@ from ta_lint.core.source import Source, decode
 ROOT = Path(__file__).parents[1]
 
 
+def may_give(modules: tuple[str, ...], name: str) -> bool:
+    """Nobody knows what is in the modules."""
+    return True
+
+
 def messages(text: str, path: str = "train.py") -> list[str]:
-    found = ta911_other_pyflakes_message.check_text(Source(path, text))
+    found = ta911_other_pyflakes_message.check_text(Source(path, text), may_give)
     return [f"{report.line}:{report.column}-{report.end_column} {report.message}" for report in found]
 
 
@@ -63,8 +68,8 @@ def test_nothing_is_lost_and_nothing_is_said_twice() -> None:
         source = Source(path.name, decode(path.read_bytes()))
         if isinstance(source.syntax, SyntaxError):
             continue
-        ours = [report[:2] for report in ta911_other_pyflakes_message.check_text(source)]
-        undefined = [report[:2] for report in ta910_undefined_name.check_text(source)]
+        ours = [report[:2] for report in ta911_other_pyflakes_message.check_text(source, may_give)]
+        undefined = [report[:2] for report in ta910_undefined_name.check_text(source, may_give)]
         theirs = Checker(ast.parse(source.text), path.name, withDoctest=False).messages
         assert not set(ours) & set(undefined)
         assert len(ours) + len(undefined) == len(theirs), path

@@ -17,6 +17,8 @@ from ta_lint.dryrun.dryrun import dry_run
 RULES = sorted(checks.shared())
 OTHERS = [style for style in STYLES if style != "neutral"]
 EVIDENCE = {
+    "TA206-unseen: Steps of a Lightning module that are chosen by name, with an optimizer whose class the settings name [3]": "Lightning calls what is assigned to `training_step`",
+    "TA402-from-the-page: groups by type that forget the own norm [2]": "a class that is called RMSNorm is a norm",
     "TA402-weight-decay-on-norm-or-bias: torch-audit: a norm of one's own [2]": "a class that is called RMSNorm is a norm",
     "TA605-scaled-gradient-clipped: Optimizers and scalers that are looked up by their names [24]": "nothing else says what is looked up",
     "TA704-spellings: Networks that are saved and loaded one by one, by their names [1]": "its attributes are looked up by their names",

@@ -1,4 +1,4 @@
-"""What must hold of the dry run of every input: it raises nothing, and ends after a bounded number of calls."""
+"""What must hold of the dry run of every input: it and the facts that it makes raise nothing, and end after a bounded number of calls."""
 
 import tempfile
 import time
@@ -7,12 +7,13 @@ from pathlib import Path
 
 from fuzzing import work
 from fuzzing.properties import Input, Judgement
+from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.explain import explanation, text
 
 
 def judged(given: Input) -> Judgement:
-    """Dry-run an input, alone in a folder, and explain it."""
+    """Dry-run an input, alone in a folder, collect its facts and explain it."""
     judgement = Judgement()
     began = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
@@ -38,5 +39,7 @@ def judged(given: Input) -> Judgement:
 
 
 def _run(path: Path) -> None:
-    for _ in text(explanation(dry_run(str(path)), str(path))):
+    machine = dry_run(str(path))
+    run_of(machine.events)
+    for _ in text(explanation(machine, str(path))):
         pass

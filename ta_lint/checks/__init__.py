@@ -7,8 +7,12 @@ A module has `KEYWORDS`, the plain words that a file must contain before the che
   counts for a real run alone;
 - or `check_step(step)`, over what a run holds of each step that was looked at, and a dry run of all of them together;
 - or `check_optimizer(optimizer: HasGroups)`, the same for each optimizer that is built;
-- or `check(module: FileFacts) -> Iterator[Suspicion]` over facts about the source;
-- or `check_text(source: Source) -> Iterator[TextFinding]` over text.
+- or `check(module: FileFacts) -> Iterator[Suspicion]` over facts about the source, and beside it perhaps `check_run`, for what only
+  running the program shows; where both find the same line, what the source says stands;
+- or `check_text(source: Source, may_give: MayGive) -> Iterator[TextFinding]` over text, and what other files give it by `import *`.
+
+A dry run is made of each file that a check over runs wants. In a package of hundreds of files, a check that has `check` as well, or says
+`ALONG = True` since it is about how models are built, takes the dry run that other checks want, and none is made for it.
 
 There is no list of the modules: the folder is the list.
 """
@@ -16,7 +20,7 @@ There is no list of the modules: the folder is the list.
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -44,6 +48,10 @@ class TextFinding(NamedTuple):
     is_note: bool = False
 
 
+MayGive = Callable[[tuple[str, ...], str], bool]
+"""Whether `from module import *` of one of these modules may give the file a name."""
+
+
 @dataclass(frozen=True)
 class Check:
     """A loaded check module."""
@@ -51,10 +59,12 @@ class Check:
     rule: str
     gate: Gate
     over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
-    over_text: "Callable[[Source], Iterator[TextFinding]] | None"
+    over_text: "Callable[[Source, MayGive], Iterator[TextFinding]] | None"
     over_runs: "tuple[Callable[[Run], Iterator[Said]], ...]" = ()
     fix: "Callable[[FileFacts, Site], ProposedFix | None] | None" = None
     """The edit for what a check over runs finds at a place."""
+    along: bool = False
+    """Whether no file of a large package is run dry for it alone."""
 
     def wants(self, text: Text, around: Callable[[], frozenset[Entry]] = nothing) -> bool:
         """Whether a file may contain what this check looks for; `around` gives the words in the files around it."""
@@ -95,8 +105,26 @@ def enabled(rules: frozenset[str]) -> list[Check]:
 
 @cache
 def words_around(rules: frozenset[str]) -> WordsAround:
-    """The `AROUND` of the checks of these rules."""
-    return WordsAround([check.gate for check in enabled(rules)])
+    """The `AROUND` of the checks of these rules, and of those that decide whether a file is run dry if one of them asks that."""
+    wanted = enabled(rules)
+    others = _making_runs() if any(check.along for check in wanted) else []
+    return WordsAround([check.gate for check in (*wanted, *others)])
+
+
+def admitted(
+    checks: list[Check], text: Text, around: Callable[[], frozenset[Entry]] = nothing
+) -> list[Check]:
+    """These checks without what asks a dry run that nobody wants of this file."""
+    if any(check.wants(text, around) for check in _making_runs()):
+        return checks
+    kept = (replace(check, over_runs=()) if check.along else check for check in checks)
+    return [check for check in kept if check.over_runs or check.over_facts or check.over_text]
+
+
+@cache
+def _making_runs() -> list[Check]:
+    every = enabled(frozenset(stems()))
+    return [check for check in every if check.over_runs and not check.along]
 
 
 def _over_runs(module: ModuleType) -> "tuple[Callable[[Run], Iterator[Said]], ...]":
@@ -115,11 +143,13 @@ def load(rule: str) -> Check | None:
     if rule not in stems():
         return None
     module = module_of(rule)
+    over_runs, over_facts = _over_runs(module), getattr(module, "check", None)
     return Check(
         rule=rule,
         gate=Gate(module.KEYWORDS, getattr(module, "AROUND", ())),
-        over_runs=_over_runs(module),
+        over_runs=over_runs,
         fix=getattr(module, "fix", None),
-        over_facts=getattr(module, "check", None),
+        over_facts=over_facts,
         over_text=getattr(module, "check_text", None),
+        along=bool(over_runs) and (over_facts is not None or getattr(module, "ALONG", False)),
     )

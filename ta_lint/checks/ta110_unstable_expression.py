@@ -54,6 +54,7 @@ def _of_statement(found: list[Suspicion], module: FileFacts) -> Suspicion:
     """The one suspicion about a statement: its first expression, with the others as related places and one fix for all."""
     first, *others = found
     related = tuple((one.node, one.message.partition("` ")[2]) for one in others)
+    first = replace(first, is_note=all(one.is_note for one in found))
     outer = [
         one
         for one in found
@@ -75,9 +76,8 @@ def _unstable(module: FileFacts) -> Iterator[Suspicion]:
         elif isinstance(node, cst.BinaryOperation) and _is_minus_one(node):
             exponent = _given(module, node.left, "exp")
             if exponent is not None and not _is_count(module, exponent) and not _is_coarse(module, node):
-                yield _use(
-                    module, node, "torch.expm1", "loses the digits of a small `x`", module.verbatim(exponent)
-                )
+                why = "loses the digits of a small `x`"  # in the loss alone: its gradient is that of `expm1`
+                yield replace(_use(module, node, "torch.expm1", why, module.verbatim(exponent)), is_note=True)
 
 
 def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:

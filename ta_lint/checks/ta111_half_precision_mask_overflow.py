@@ -12,6 +12,8 @@ from ta_lint.syntax.tree import Node, argument, dotted
 KEYWORDS = (("*mask*", "*bias*", "float16", "half"), ("float16", "half", "masked_fill", "masked_fill_"))
 
 _LARGEST = 65520.0  # the smallest number that rounds to infinity
+_RESHAPES = frozenset("expand reshape unsqueeze view".split())
+_DEPTH = 5
 _HALVES = frozenset({"torch.float16", "torch.half"})
 
 
@@ -119,13 +121,34 @@ def _is_mask(module: FileFacts, node: Node) -> bool:
 
 
 def _is_made_of_truths(module: FileFacts, node: Node) -> bool:
-    """Whether a value certainly is a comparison in half precision, whatever it is called: `(steps >= lengths).half()`."""
+    """Whether a value certainly is a comparison as a number in half precision, or in the type of a tensor that may be, whatever it is called:
+    `(steps >= lengths).half()`, `1 - (ids != 0)[:, None].to(hidden.dtype)`.
+    """
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
+        node = node.right if module.number(node.left) == 1 else node
     cast = module.kinds.origin(node)
     if not isinstance(cast, cst.Call) or not isinstance(cast.func, cst.Attribute):
         return False
-    name, given = cast.func.attr.value, [module.qualified(arg.value) for arg in cast.args]
-    halves = name == "half" if not given else name in ("to", "type") and not _HALVES.isdisjoint(given)
-    return halves and isinstance(module.kinds.origin(cast.func.value), cst.Comparison)
+    name, given = cast.func.attr.value, [arg.value for arg in cast.args]
+    is_half = any(_is_type_of_tensor(one) or module.qualified(one) in _HALVES for one in given)
+    halves = name == "half" if not given else name == "type_as" or (name in ("to", "type") and is_half)
+    return halves and isinstance(_reshaped(module, cast.func.value), cst.Comparison)
+
+
+def _is_type_of_tensor(node: Node) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == "dtype"
+
+
+def _reshaped(module: FileFacts, node: Node) -> Node:
+    """The value that an expression has the numbers of, in another shape: `keep` of `keep[:, None].unsqueeze(1)`."""
+    for _ in range(_DEPTH):
+        inner = module.kinds.origin(node)
+        if isinstance(inner, cst.Call) and called_name(inner) in _RESHAPES:
+            inner = inner.func
+        if not isinstance(inner, (cst.Attribute, cst.Subscript)):
+            return inner
+        node = inner.value
+    return node
 
 
 def _within(number: float) -> str:

@@ -48,6 +48,8 @@ def _held_in(node: Node, module: FileFacts) -> Node | None:
         return node.value
     if isinstance(node, cst.Subscript):
         return node.value
+    if isinstance(node, cst.Call) and (given := module.calls.returned(node)) is not None:
+        return given
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         return node.func.value if node.func.attr.value in ("to", "cuda") else None
     origin = module.kinds.origin(node)
@@ -69,6 +71,9 @@ def _is_of_several(encoding: cst.Call, module: FileFacts) -> bool:
     texts = argument(encoding, "text", 0)
     if texts is None:
         return False
+    if isinstance(texts, cst.Name) and (found := module.loaders.pass_of(texts)) is not None:
+        sizes = [one.given("batch_size") for one in found.loaders]
+        return all(size is not None and module.number(size) != 1 for size in sizes)
     made = module.kinds.origin(texts)
     if isinstance(made, cst.List):
         return len(made.elements) > 1

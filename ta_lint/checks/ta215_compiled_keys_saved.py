@@ -14,7 +14,8 @@ from ta_lint.facts.values.vocabulary import PREPARER_NAMES
 from ta_lint.syntax.edits import ProposedFix, insert_after
 from ta_lint.syntax.tree import Node, argument, dotted, literal_text
 
-KEYWORDS = ("state_dict", "save", ("compile", "DataParallel", "DistributedDataParallel", "prepare"))
+KEYWORDS = ("state_dict", "save")
+AROUND = (("compile", "DataParallel", "DistributedDataParallel", "prepare"),)
 
 _PREFIXES = {
     "torch.compile": "_orig_mod",
@@ -203,7 +204,8 @@ def _file_names(path: Node, module: FileFacts) -> set[str]:
     """The names of files in a path, as far as the source has them: `last.pth` in `f"{folder}/last.pth"`."""
     found = (
         text
-        for part in module.parts.of(path)
+        for way in (path, *(origin.node for origin in module.flow.of(path).origins))
+        for part in module.parts.of(way)
         for text in module.tree.within(part, cst.SimpleString, cst.FormattedStringText)
     )
     texts = (

@@ -55,14 +55,42 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     for operation in module.tree.all(cst.BinaryOperation):
         timed = _timed(operation, module) if isinstance(operation.operator, cst.Subtract) else None
-        if timed is None or not any(_computes(node, module) for node in timed.body):
+        if timed is None or not any(_misses(body, module) for body in _bodies(timed, module)):
             continue
-        if all(_only_launches(node, module, _DEEP) for node in timed.body):
-            code = module.code(operation)
-            message = f"`{code}` misses the time of the device: call `torch.cuda.synchronize()` before reading the clock"
-            yield Suspicion(
-                operation, message, ((timed.first, "the clock begins here"),), _fix(timed, module)
-            )
+        code = module.code(operation)
+        message = f"`{code}` misses the time of the device: call `torch.cuda.synchronize()` before reading the clock"
+        yield Suspicion(operation, message, ((timed.first, "the clock begins here"),), _fix(timed, module))
+
+
+def _misses(body: list[Node], module: FileFacts) -> bool:
+    """Whether code gives work to the device, and does not wait for it."""
+    return any(_computes(node, module) for node in body) and all(
+        _only_launches(node, module, _DEEP) for node in body
+    )
+
+
+def _bodies(timed: _Timed, module: FileFacts) -> list[list[Node]]:
+    """The code that is timed: what is between the readings, or, if a context manager hands over there, in the `with` statements that use it."""
+    function = module.tree.home(timed.difference)
+    if not any(module.tree.within(node, cst.Yield) for node in timed.body):
+        return [timed.body]
+    if not isinstance(function, cst.FunctionDef) or not _is_context_manager(function, module):
+        return []
+    own = [node for node in timed.body if not module.tree.within(node, cst.Yield)]
+    found = [module.tree.enclosing(site, cst.With) for site in module.calls.sites(function)]
+    return [
+        [*own, *one.body.body]
+        for one in found
+        if isinstance(one, cst.With) and any(_is_made_by(item, function, module) for item in one.items)
+    ]
+
+
+def _is_context_manager(function: cst.FunctionDef, module: FileFacts) -> bool:
+    return any(module.qualified(one.decorator) == "contextlib.contextmanager" for one in function.decorators)
+
+
+def _is_made_by(item: cst.WithItem, function: cst.FunctionDef, module: FileFacts) -> bool:
+    return isinstance(item.item, cst.Call) and module.calls.callee(item.item) is function
 
 
 def _uses_cuda(module: FileFacts) -> bool:
@@ -142,7 +170,7 @@ def _puts_on_gpu(call: cst.Call, module: FileFacts) -> bool:
     if called_name(call) == "cuda":
         return True
     device = argument(call, "device", 0 if called_name(call) == "to" else None)
-    return device is not None and "cuda" in module.autocasts.devices(device)
+    return device is not None and "cuda" in module.device_names.of(device)
 
 
 def _runs_model(call: cst.Call, module: FileFacts) -> bool:
@@ -152,7 +180,20 @@ def _runs_model(call: cst.Call, module: FileFacts) -> bool:
         return kind is Kind.MODULE
     if not isinstance(call.func, cst.Name) or module.calls.callee(call) is not None:
         return False
+    if _is_set_as_model(module.kinds.origin(call.func)):
+        return True
     return any(_is_asked_as_model(mention, module) for mention in module.names.mentions(call.func))
+
+
+def _is_set_as_model(node: Node) -> bool:
+    """Whether a value is what a method of models gives back, such as `eval()`, before or after others: `make().eval().cuda()`."""
+    while (
+        isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in FLUENT
+    ):
+        if node.func.attr.value in _METHODS_OF_MODELS:
+            return True
+        node = node.func.value
+    return False
 
 
 def _is_asked_as_model(node: Node, module: FileFacts) -> bool:

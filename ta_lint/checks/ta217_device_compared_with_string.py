@@ -8,7 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import Edit, ProposedFix, call_method, wrap
-from ta_lint.syntax.tree import Node, literal_text
+from ta_lint.syntax.tree import Node, dotted, literal_text
 
 KEYWORDS = ("*device*",)
 
@@ -17,6 +17,8 @@ _DEVICE = regex(
     r"(cpu|cuda|gpu|hip|hpu|ipu|maia|meta|mps|mtia|npu|privateuseone|tpu|vulkan|xla|xpu)(:\d+)?",
     re.IGNORECASE,
 )
+_MOVES = frozenset({"cpu", "cuda", "detach"})
+
 _RESULTS = {cst.Equal: "False", cst.In: "False", cst.NotEqual: "True", cst.NotIn: "True"}
 
 
@@ -31,10 +33,41 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         sides = [(left, right)] if is_membership else [(left, right), (right, left)]
         for device, other in sides:
             texts = _texts(other, is_membership)
-            if texts and module.devices.is_device(device):
+            if texts and module.devices.is_device(device) and not _suits_each(comparison, device, module):
                 code = module.code(device)
                 message = f"`{module.code(comparison)}` is always {result}: `{code}` is a `torch.device`, so compare `{code}.type`"
                 yield Suspicion(comparison, message, fix=_fix(device, code, texts))
+
+
+def _suits_each(comparison: cst.Comparison, device: cst.BaseExpression, module: FileFacts) -> bool:
+    """Whether a test of `x.device` that always holds only moves `x`, which does no harm where it is in place: `x = x.cpu()`."""
+    branch = module.tree.parent[comparison]
+    is_certain = _RESULTS[type(comparison.comparisons[0].operator)] == "True"
+    name = dotted(device.value) if isinstance(device, cst.Attribute) else None
+    if not is_certain or name is None:
+        return False
+    if isinstance(branch, cst.IfExp):
+        return dotted(branch.orelse) == name and _is_moved(branch.body, name)
+    if not isinstance(branch, cst.If) or branch.orelse is not None:
+        return False
+    lines = [one for part in branch.body.body for one in getattr(part, "body", [part])]
+    return all(
+        isinstance(one, cst.Assign)
+        and [dotted(target.target) for target in one.targets] == [name]
+        and _is_moved(one.value, name)
+        for one in lines
+    )
+
+
+def _is_moved(value: Node, name: str) -> bool:
+    """Whether a value is a variable itself, on another device or detached."""
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        method = value.func.attr.value
+        is_place = len(value.args) == 1 and bool(_texts(value.args[0].value, is_membership=False))
+        if not (is_place if method == "to" else method in _MOVES and not value.args):
+            return False
+        value = value.func.value
+    return dotted(value) == name
 
 
 def _texts(node: Node, is_membership: bool) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, attribute_of_self
 
 KEYWORDS = ("__getitem__", ("default_rng", "RandomState", "Random", "Generator"))
@@ -51,13 +52,28 @@ def _suspicions(module: FileFacts) -> Iterator[Suspicion]:
         methods = module.classes.methods(klass)
         if "__init__" not in methods or "__getitem__" not in methods:
             continue
-        for assign in module.tree.own(methods["__init__"], cst.Assign):
+        for owner, assign in _kept(klass, methods["__init__"], module):
+            init = module.classes.methods(owner)["__init__"]
             name = _generator(assign, module)
-            drawn = _draw(name, methods["__getitem__"], module) if name is not None else None
-            if name is None or drawn is None or _is_set_again(name, klass, methods["__init__"], module):
+            drawn = _draw(name, owner, methods["__getitem__"], module) if name is not None else None
+            if name is None or drawn is None or _is_set_again(name, owner, init, module):
                 continue
             message = f"workers copy `self.{name}`, so all draw the same numbers: build it in each, from the worker's seed"
             yield Suspicion(assign, message, related=((drawn, "the numbers are drawn here, in the workers"),))
+
+
+def _kept(
+    klass: cst.ClassDef, init: cst.FunctionDef, module: FileFacts
+) -> Iterator[tuple[cst.ClassDef, cst.Assign]]:
+    """What a data set keeps in its attributes, and what the objects keep that it makes for that, each with the class of its owner."""
+    for assign in module.tree.own(init, cst.Assign):
+        yield klass, assign
+        made = module.kinds.construction(assign.value)
+        held = module.classes.local(made.func) if made is not None else None
+        if attribute_of_self(assign.targets[0].target) is None or held is None or held is klass:
+            continue
+        inner = module.classes.methods(held).get("__init__")
+        yield from ((held, one) for one in (module.tree.own(inner, cst.Assign) if inner is not None else ()))
 
 
 def _has_no_workers(workers: Node | None, module: FileFacts) -> bool:
@@ -66,20 +82,27 @@ def _has_no_workers(workers: Node | None, module: FileFacts) -> bool:
 
 def _generator(assign: cst.Assign, module: FileFacts) -> str | None:
     """`rng` for `self.rng = numpy.random.default_rng(seed)`."""
-    target, value = assign.targets[0].target, assign.value
+    origins = [origin for origin in module.flow.of(assign.value).tensors if not origin.path]
+    made = [_seeded(origin.node) for origin in origins]
+    is_made = bool(made) and all(
+        isinstance(one, cst.Call) and module.qualified(one.func) in _GENERATORS for one in made
+    )
+    return attribute_of_self(assign.targets[0].target) if is_made else None
+
+
+def _seeded(value: Node) -> Node:
+    """What is seeded where it is made: `torch.Generator()` of `torch.Generator().manual_seed(0)`."""
     if (
         isinstance(value, cst.Call)
         and isinstance(value.func, cst.Attribute)
-        and value.func.attr.value == "manual_seed"
+        and called_name(value) == "manual_seed"
     ):
-        value = value.func.value  # torch.Generator().manual_seed(0)
-    if not isinstance(value, cst.Call) or module.qualified(value.func) not in _GENERATORS:
-        return None
-    return attribute_of_self(target)
+        return value.func.value if isinstance(value.func.value, cst.Call) else value
+    return value
 
 
-def _draw(name: str, getitem: cst.FunctionDef, module: FileFacts) -> Node | None:
-    """The place where `__getitem__`, or a method that it calls, draws from the generator."""
+def _draw(name: str, owner: cst.ClassDef, getitem: cst.FunctionDef, module: FileFacts) -> Node | None:
+    """The place where `__getitem__`, or a method that it calls, draws from the generator that an object of this class keeps."""
     reached = [getitem]
     for _ in range(_CALLS_DEEP):
         calls = [call for function in reached for call in module.tree.within(function, cst.Call)]
@@ -90,7 +113,9 @@ def _draw(name: str, getitem: cst.FunctionDef, module: FileFacts) -> Node | None
             attribute
             for function in reached
             for attribute in module.tree.within(function, cst.Attribute)
-            if attribute_of_self(attribute) == name and _is_draw(attribute, module)
+            if attribute_of_self(attribute) == name
+            and module.tree.enclosing(function, cst.ClassDef) is owner
+            and _is_draw(attribute, module)
         ),
         None,
     )

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.splits import is_for_evaluation, is_for_training
 from ta_lint.syntax.tree import Node, argument, dotted, spreads
@@ -11,6 +14,12 @@ from ta_lint.syntax.tree import Node, argument, dotted, spreads
 KEYWORDS = (("DataLoader", "eval_dataset"),)
 
 _SUBSET = "torch.utils.data.Subset"
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    for one in run.leaks:
+        message = f"this evaluates on `{one.code}`, which is also the training data: use held-out data"
+        yield said.Suspicion(one.evaluated, message, related=((one.trained, "the loader that trains"),))
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.splits import is_for_evaluation, is_for_training
 from ta_lint.syntax.edits import ProposedFix, replace
-from ta_lint.syntax.tree import Node, dotted
+from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted
 
 KEYWORDS = ("sklearn", ("fit", "fit_transform"))
 
@@ -17,6 +17,7 @@ _TRANSFORMER = regex(
     r"kernel_approximation|discriminant_analysis)\.(\w+\.)*[A-Z]\w*"
 )
 _SPLIT = "sklearn.model_selection.train_test_split"
+_DEPTH = 4
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -24,6 +25,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, made in fits:
         given = call.args[0].value
         if not _is_of(given, is_for_evaluation, 1, module):
+            if (tested := _given_both(call, made, module)) is not None:
+                message = f"`{module.code(given)}` is each part in turn, so the test part has its own statistics: fit to the training part"
+                yield Suspicion(call, message, ((tested, "the test part is given here"),))
             continue
         before = [
             other
@@ -36,6 +40,70 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             message = f"`{module.code(given)}` is scaled by its own statistics: use `transform` of the scaler fitted to training data"
             related = ((before[-1], "fitted to the training part here"),)
             yield Suspicion(call, message, related, _fix(call, before[-1]))
+
+
+def _given_both(call: cst.Call, made: cst.Call, module: FileFacts) -> Node | None:
+    """The test part that a function gets, if it fits to what it is given, whatever that is, and also gets the training part, for the same
+    transformer.
+    """
+    function = module.tree.home(call)
+    param = _given(call.args[0].value, module)
+    if param is None or not module.tree.contains(function, param) or not _is_certain(call, module):
+        return None
+    given = [(_whole(value, module), value) for value in module.calls.given(param) or ()]
+    alike = {
+        _settings(value, function, made, module)
+        for part, value in given
+        if _is_of(part, is_for_training, 0, module)
+    }
+    tests = [one for one in given if _is_of(one[0], is_for_evaluation, 1, module)]
+    return next((part for part, value in tests if _settings(value, function, made, module) in alike), None)
+
+
+def _settings(value: Node, function: Node, made: cst.Call, module: FileFacts) -> tuple[str | None, ...]:
+    """What the call that gives a value to a function also gives it to build its transformer from, such as a number of components."""
+    call = module.tree.enclosing(value, cst.Call)
+    names = {one.value for one in module.tree.within(made, cst.Name)}
+    if call is None or not isinstance(function, cst.FunctionDef) or not names:
+        return ()
+    params = [one.name.value for one in function.params.params]
+    start = 1 if params[:1] == ["self"] else 0
+    passed = [
+        argument(call, name, index) if name in names else None for index, name in enumerate(params[start:])
+    ]
+    return tuple(None if one is None else module.code(one) for one in passed)
+
+
+def _whole(rows: Node, module: FileFacts) -> Node:
+    """What an expression has some rows or columns of, in another container perhaps: `frame` of `frame.drop(columns="y").to_numpy()`."""
+    while isinstance(rows, (cst.Call, cst.Attribute, cst.Subscript)):
+        inner = rows.func if isinstance(rows, cst.Call) else rows
+        is_ours = not isinstance(inner, cst.Attribute) or module.qualified(inner) is None
+        if not is_ours or not isinstance(inner, (cst.Attribute, cst.Subscript)) or attribute_of_self(inner):
+            break
+        rows = inner.value
+    return rows
+
+
+def _given(rows: Node, module: FileFacts) -> cst.Param | None:
+    """The argument that rows come from."""
+    for _ in range(_DEPTH):
+        rows = module.kinds.origin(_whole(rows, module))
+    return rows if isinstance(rows, cst.Param) else None
+
+
+def _is_certain(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a function runs a call each time: under no condition, and after no `return`."""
+    function = module.tree.home(call)
+    above = [node for node in module.tree.ancestors(call) if module.tree.contains(function, node)]
+    leaves = [
+        one
+        for one in module.tree.own(function, cst.Return)
+        if module.tree.before(one, call) and one not in above
+    ]
+    return not leaves and not any(
+        isinstance(node, (cst.If, cst.IfExp, cst.BooleanOperation, cst.Try)) for node in above
+    )
 
 
 def _fitted(call: cst.Call, module: FileFacts) -> cst.Call | None:

@@ -20,6 +20,7 @@ _RANKS = (
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed")
 _OTHERS = ("random.seed", "numpy.random.seed")
 _SHARES = frozenset("broadcast broadcast_object_list scatter_object_list broadcast_object".split())
+_DEPTH = 2  # functions that a seed is passed through
 _OF_A_RANK = regex(r"(^|_)rank|process_index|worker_id")
 
 
@@ -59,30 +60,40 @@ def _seeds_all(call: cst.Call, module: FileFacts) -> bool:
     """Whether a call seeds torch's own generator, or may: not one of another generator."""
     called = module.qualified(call.func)
     is_other = called in _OTHERS or (called_name(call) == "manual_seed" and called not in _TORCH)
-    return _seeds(call) and not is_other
+    return _seeds(call) and not is_other and not _is_seeding_inside(call, module)
+
+
+def _is_seeding_inside(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call runs a function of the project, and the calls that seed in it are seen by themselves."""
+    function = module.calls.callee(call)
+    return function is not None and any(map(_seeds, module.tree.within(function, cst.Call)))
 
 
 def _own_seed(seeds: list[cst.Call], module: FileFacts) -> str | None:
     """Why ranks draw differently from the global generator; None where one seed may be common to all."""
     if not seeds:
         return "as nothing seeds it"
-    return "as the seed has the rank in it" if all(_has_rank(call, module) for call in seeds) else None
+    return "as the seed has the rank in it" if all(_has_rank_in(call, module) for call in seeds) else None
 
 
 def _own_generator(given: Node, module: FileFacts) -> str | None:
     """Why ranks draw differently from a generator of their own."""
     made = module.kinds.origin(given)
     seeds = [call for call in module.tree.within(made, cst.Call) if _seeds(call)]
-    return "as the seed has the rank in it" if seeds and all(_has_rank(c, module) for c in seeds) else None
+    return "as the seed has the rank in it" if seeds and all(_has_rank_in(c, module) for c in seeds) else None
 
 
-def _has_rank(call: cst.Call, module: FileFacts) -> bool:
+def _has_rank_in(call: cst.Call, module: FileFacts) -> bool:
     """Whether the first argument of a call is computed from the rank."""
-    if not call.args:
-        return False
-    parts = module.parts.of(call.args[0].value)
-    return any(
-        _OF_A_RANK.search(name.value.lower()) is not None
-        for part in parts
-        for name in module.tree.within(part, cst.Name)
+    return bool(call.args) and _has_rank(call.args[0].value, module)
+
+
+def _has_rank(value: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
+    """Whether a value is computed from the rank, here or in all calls that give it to this function."""
+    names = [name for part in module.parts.of(value) for name in module.tree.within(part, cst.Name)]
+    if any(_OF_A_RANK.search(name.value.lower()) is not None for name in names):
+        return True
+    given = [module.calls.given(one) for one in map(module.kinds.origin, names) if isinstance(one, cst.Param)]
+    return depth > 0 and any(
+        values and all(_has_rank(one, module, depth - 1) for one in values) for values in given
     )

@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.losses import unwrapped
 from ta_lint.facts.values.calls import called_name
-from ta_lint.facts.values.value import Origin
+from ta_lint.facts.values.value import Frame, Origin, Path
 from ta_lint.syntax.tree import Node, argument, spreads
 
 KEYWORDS = (("roc_auc_score", "average_precision_score", "roc_curve", "precision_recall_curve"),)
@@ -17,7 +17,13 @@ _AREA = regex(
     r"sklearn\.metrics\.(\w+\.)*(roc_auc_score|average_precision_score|roc_curve|precision_recall_curve)"
 )
 _DECIDES = frozenset("argmax round gt ge lt le".split())
-_CASTS = frozenset("int long bool astype".split())
+_CASTS = frozenset("int long bool astype flatten ravel reshape squeeze unsqueeze view".split())
+_JOINS = frozenset(
+    "numpy.array numpy.asarray numpy.concatenate numpy.hstack numpy.stack numpy.vstack torch.as_tensor torch.cat "
+    "torch.concat torch.hstack torch.stack torch.tensor torch.vstack".split()
+)
+_CHOOSES = frozenset(("numpy.where", "torch.where"))
+_DEPTH = 5
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -43,23 +49,31 @@ def _decisions(scores: Node, module: FileFacts) -> list[Node]:
     return found
 
 
-def _origins(scores: Node, module: FileFacts, depth: int = 3) -> list[Origin]:
-    """The origins of scores, through calls that only change their container, and lists that collect batches."""
+def _origins(
+    scores: Node, module: FileFacts, path: Path = (), frame: Frame | None = None, depth: int = _DEPTH
+) -> list[Origin]:
+    """The origins of scores, through calls that only change their container or join several, and lists that collect batches."""
     found: list[Origin] = []
-    for origin in module.flow.of(_unwrapped(scores, module)).origins:
+    scores = _unwrapped(scores, module)
+    for origin in module.flow.of(scores, path, frame).origins:
         inner = _unwrapped(origin.node, module)
-        if depth and inner is not origin.node and not origin.path:
-            found += _origins(inner, module, depth - 1)
-        elif isinstance(origin.node, cst.List) and not origin.node.elements:
-            entries = module.flow.of(scores, (None,)).origins
-            found += (
-                [one for entry in entries for one in _origins(entry.node, module, depth - 1)]
-                if depth
-                else [origin]
-            )
+        joined = _joined(inner, module)
+        if depth and joined is not None:
+            found += _origins(joined, module, (None,), origin.frame, depth - 1)
+        elif depth and inner is not origin.node and origin.path in ((), (None,)):
+            found += _origins(inner, module, (), origin.frame, depth - 1)
+        elif depth and isinstance(origin.node, cst.List) and not path:
+            found += _origins(scores, module, (None,), frame, depth - 1)
         else:
             found.append(origin)
     return found
+
+
+def _joined(value: Node, module: FileFacts) -> Node | None:
+    """What a call joins to one array: a list of arrays, or of numbers."""
+    if not isinstance(value, cst.Call) or not value.args or value.args[0].star:
+        return None
+    return value.args[0].value if module.qualified(value.func) in _JOINS else None
 
 
 def _unwrapped(value: Node, module: FileFacts) -> Node:
@@ -78,6 +92,8 @@ def _decides(origin: Origin, module: FileFacts) -> bool:
         return True
     if not isinstance(node, cst.Call):
         return False
+    if module.qualified(node.func) in _CHOOSES:
+        return len(node.args) == 3 and all(module.number(arg.value) is not None for arg in node.args[1:])
     if called_name(node) == "max":
         return origin.path == (1,) and len(node.args) > 1
     return called_name(node) in _DECIDES

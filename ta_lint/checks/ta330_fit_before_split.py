@@ -10,7 +10,7 @@ from ta_lint.facts.torch.splits import is_for_training
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted, is_name
 
-KEYWORDS = (("train_test_split", "random_split"), ("fit", "fit_transform", "std", "max"))
+KEYWORDS = (("train_test_split", "random_split", "sklearn"), ("fit", "fit_transform", "std", "max"))
 
 _SPLITS = ("sklearn.model_selection.train_test_split", "torch.utils.data.random_split")
 # Those whose `fit` looks at the values of all rows; others look at one row, or name the classes of a target.
@@ -27,18 +27,50 @@ _CASTS = frozenset(
 _METHODS = frozenset("astype double float numpy to to_numpy".split())
 _SPREADS = frozenset(("std", "max"))
 _DEPTH = 4
+_FEW = 10  # rows, or columns, that are no part of the data
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     reported: set[Node] = set()
-    for split in module.calls_to(*_SPLITS):
-        if not split.args or split.args[0].keyword is not None or split.args[0].star:
-            continue
-        fitted = _fitted(split.args[0].value, module)
+    for split, rows in (*_splits(module), *_cuts(module)):
+        fitted = _fitted(rows, module)
         if fitted is not None and fitted not in reported:
             reported.add(fitted)
             message = "this fits on all rows, test rows included: split first, then fit on the training part"
             yield Suspicion(fitted, message, ((split, "the rows are split here"),))
+
+
+def _splits(module: FileFacts) -> Iterator[tuple[Node, Node]]:
+    """The calls that split rows, with these."""
+    for split in module.calls_to(*_SPLITS):
+        if split.args and split.args[0].keyword is None and not split.args[0].star:
+            yield split, split.args[0].value
+
+
+def _cuts(module: FileFacts) -> Iterator[tuple[Node, Node]]:
+    """Rows that are cut in two, `rows[:count]` and `rows[count:]`: each second part, with the rows."""
+    parts = [
+        (one, bounds)
+        for one in module.tree.all(cst.Subscript)
+        if (bounds := _bounds(one, module)) is not None
+    ]
+    firsts = {(module.tree.home(one), dotted(one.value), upper) for one, (lower, upper) in parts if not lower}
+    for one, (lower, upper) in parts:
+        if not upper and (module.tree.home(one), dotted(one.value), lower) in firsts:
+            yield one, one.value
+
+
+def _bounds(part: cst.Subscript, module: FileFacts) -> tuple[str, str] | None:
+    """Where a slice of the rows of a variable begins and ends, as it is written; None if at both, at neither, or beside a few rows."""
+    cut = part.slice[0].slice
+    if dotted(part.value) is None or not isinstance(cut, cst.Slice) or cut.step is not None:
+        return None
+    ends = [end for end in (cut.lower, cut.upper) if end is not None]
+    number = module.number(ends[0]) if len(ends) == 1 else 0
+    if number is not None and abs(number) < _FEW:
+        return None
+    lower, upper = ("" if end is None else module.code(end) for end in (cut.lower, cut.upper))
+    return lower, upper
 
 
 def _fitted(rows: Node, module: FileFacts, depth: int = _DEPTH) -> Node | None:

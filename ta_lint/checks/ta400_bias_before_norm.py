@@ -5,6 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.chains import Link
 from ta_lint.syntax.edits import ProposedFix, set_argument
@@ -35,6 +38,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             message = f"the bias of this `{layer}` has no effect, as the normalisation after it subtracts it: set `bias=False`"
             norm = ((link.second, f"`{module.code(link.second.func)}` subtracts the mean of each channel"),)
             yield Suspicion(link.first, message, related=norm, fix=_fix(module, link))
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """Where a function makes the layer, or an option selects the norm."""
+    for layer in run.cancelled:
+        message = f"the bias of this `{layer.kind}` has no effect, as the normalisation after it subtracts it: set `bias=False`"
+        norm = ((layer.norm, "this subtracts the mean of each channel"),)
+        yield said.Suspicion(layer.place, message, related=norm)
 
 
 def _has_bias(module: FileFacts, call: cst.Call) -> bool:

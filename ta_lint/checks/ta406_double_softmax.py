@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, unwrap
@@ -23,6 +26,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             yield Suspicion(
                 call, message, related=((output.node, applied),), fix=_without(output, call, module)
             )
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """What only running the program shows, such as an activation that an option selects."""
+    for loss in run.scored:
+        if loss.function == "cross_entropy" and loss.is_probability:
+            message = f"cross entropy applies softmax again to the output of `{loss.activation}`: give it the logits"
+            applied = f"`{loss.activation}` is applied here"
+            yield said.Suspicion(loss.place, message, related=((loss.applied, applied),))
 
 
 def _without(output: Output, call: cst.Call, module: FileFacts) -> ProposedFix | None:

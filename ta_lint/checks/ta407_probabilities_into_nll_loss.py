@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, replace
@@ -19,6 +22,17 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             message = f"`nll_loss` expects log-probabilities but gets the output of {output.is_of}: use `log_softmax`"
             made = ((output.node, "that output is made here"),)
             yield Suspicion(call, message, related=made, fix=_with_logarithms(output, call, module))
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """What only running the program shows, such as a loss that an option selects."""
+    for loss in run.scored:
+        if loss.function == "nll_loss" and not loss.is_logarithm:
+            message = (
+                f"`nll_loss` expects log-probabilities but gets the output of {loss.is_of}: use `log_softmax`"
+            )
+            made = ((loss.applied, "that output is made here"),)
+            yield said.Suspicion(loss.place, message, related=made)
 
 
 def _with_logarithms(output: Output, call: cst.Call, module: FileFacts) -> ProposedFix | None:

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, unwrap
@@ -34,6 +37,20 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, output in module.loss_inputs("torch.nn.BCELoss", functional):
         if not output.is_probability:
             yield _suspicion(module, call, "expects probabilities but gets the output of", output, "them")
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """What only running the program shows, such as a loss inside a criterion of the project."""
+    wrong = {
+        ("binary_cross_entropy_with_logits", True): ("applies sigmoid on top of", "the logits"),
+        ("binary_cross_entropy", False): ("expects probabilities but gets the output of", "them"),
+    }
+    for loss in run.scored:
+        if (found := wrong.get((loss.function, loss.is_probability))) is not None:
+            what, wanted = found
+            made = ((loss.applied, "that output is made here"),)
+            message = f"`{loss.function}` {what} {loss.is_of}: give it {wanted}"
+            yield said.Suspicion(loss.place, message, related=made)
 
 
 def _suspicion(

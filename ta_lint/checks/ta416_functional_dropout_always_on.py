@@ -6,6 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import argument
@@ -35,6 +38,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 f"`{function[1]}` without `training` drops {when}: pass `training=self.training`",
                 fix=fix,
             )
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """Where a dry run evaluates the module."""
+    for call in run.always_dropped:
+        if not any(map(_PRENET.search, call.within)):
+            message = f"`{call.function}` without `training` drops also in evaluation: pass `training=self.training`"
+            yield said.Suspicion(call.place, message)
 
 
 def _is_of_prenet(call: cst.Call, module: FileFacts) -> bool:

@@ -5,12 +5,27 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted, spreads
 
 _FACTORIES = "tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace"
 
-KEYWORDS = (("Parameter", "bias", "grad", "requires_grad", "weight"), ("*_", "+=", "-=", "*=", "/="))
+KEYWORDS = (
+    (
+        "Parameter",
+        "bias",
+        "grad",
+        "named_parameters",
+        "parameters",
+        "requires_grad",
+        "requires_grad_",
+        "weight",
+    ),
+    ("*_", "inplace", "+=", "-=", "*=", "/="),
+)
 
 _IN_PLACE = frozenset(
     "add_ addcdiv_ addcmul_ bernoulli_ clamp_ clamp_max_ clamp_min_ copy_ div_ exponential_ fill_ lerp_ mul_ normal_ "
@@ -34,6 +49,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         ):
             message = f"`{module.code(node)}` changes `{module.code(leaf)}` in place, which raises for a leaf with a gradient: use `no_grad()`"
             yield Suspicion(node, message, related=((made, _said(made, module)),))
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """Where only running the program shows that it is a leaf, such as a parameter that a method goes over."""
+    for change in run.leaf_changes:
+        message = f"`{change.code}` changes a leaf with a gradient in place, which raises: use `no_grad()`"
+        made = ((change.made, "the leaf is made here"),) if change.made is not None else ()
+        yield said.Suspicion(change.place, message, related=made)
 
 
 def _said(made: Node, module: FileFacts) -> str:

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import ProposedFix, wrap
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
@@ -42,6 +45,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             related += ((first, "and consumed here"),)
         fix = ProposedFix("keep the parameters in a list", wrap(statement.value, "list(", ")"))
         yield Suspicion(second, message, related=related, fix=fix)
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """Where a function gives the generator, or passes it on."""
+    for use in run.used_up:
+        related = ((use.first, "it is consumed here"),)
+        yield said.Suspicion(
+            use.place, "this generator of parameters is used up by now: make a list of it", related=related
+        )
 
 
 def _is_one_shot(value: Node, module: FileFacts) -> bool:

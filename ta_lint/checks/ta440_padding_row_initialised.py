@@ -5,6 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
@@ -29,6 +32,16 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 message = f"`{module.code(call.func)}` also fills the row of `padding_idx`, which never trains: zero that row again"
                 yield Suspicion(call, message, ((made, "its row of padding is zero here"),))
                 break
+
+
+def check_run(run: Run) -> Iterator[Said]:
+    """Where a loop over all parameters comes by the weights of the embedding."""
+    for filled in run.paddings_filled:
+        message = (
+            f"`{filled.code}` also fills the row of `padding_idx`, which never trains: zero that row again"
+        )
+        made = ((filled.made, "its row of padding is zero here"),)
+        yield said.Suspicion(filled.place, message, related=made)
 
 
 def _is_padded(module: FileFacts, call: cst.Call) -> bool:

@@ -52,9 +52,14 @@ def _plain_backward(event: LoopEvent, module: FileFacts) -> PrepareCall | None:
 
 
 def _step_along(path: ExecutionPath, index: int) -> LoopEvent | None:
-    """The step that uses the gradients of a backward pass: the next one, in the next pass of the loop if need be."""
-    later = (event for event in (*path[index:], *path[:index]) if event.action is Action.STEP)
-    return next(later, None)
+    """The step that uses the gradients of a backward pass: the next one, in the next pass of the loop if need be. None if they are cleared before."""
+    cleared = set()
+    for event in (*path[index:], *path[:index]):
+        if event.action is Action.CLEAR:
+            cleared.add(dotted(event.subject))
+        elif event.action is Action.STEP:
+            return event if dotted(event.subject) not in cleared else None
+    return None
 
 
 def _owner(step: LoopEvent, module: FileFacts) -> PrepareCall | None:

@@ -76,8 +76,8 @@ def _trained(module: FileFacts) -> Iterator[tuple[cst.Call, Node]]:
         model = module.trainers.given(trainer, "model")
         yield from _makers(module, [one.node for one in model.origins if not one.path], trainer)
     for optimizer in module.parameters.optimizers:
-        for source in optimizer.sources or ():
-            model = module.flow.of(source.model)
+        for given in optimizer.models:
+            model = module.flow.of(given)
             yield from _makers(module, [one.node for one in model.origins if not one.path], optimizer.call)
 
 

@@ -5,24 +5,21 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.torch.preparing import Preparer
+from ta_lint.facts.accumulating import is_set_later, is_told, maker
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import Node, argument, dotted, literal_text, spreads
+from ta_lint.syntax.tree import Node, dotted, literal_text
 
 KEYWORDS = ("accumulate",)
 AROUND = ("Accelerator", "*accum*")
 
-_STEPS = ("gradient_accumulation_steps", 3)
-# With these, others than the constructor may say it.
-_PLUGINS = ("gradient_accumulation_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")
 _OF_A_NUMBER = ("step", "grad", "iter", "every", "batch", "num")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     reported: set[Node] = set()
     for call in module.tree.all(cst.Call):
-        made = _maker(call, module) if called_name(call) == "accumulate" else None
-        if made is None or made in reported or _is_told(made, module) or _is_set_later(module):
+        made = maker(call, module) if called_name(call) == "accumulate" else None
+        if made is None or made in reported or is_told(made) or is_set_later(module):
             continue
         setting = _setting(module)
         if setting is not None and not _is_in_batches(module):
@@ -30,34 +27,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             message = "nothing is accumulated: pass `gradient_accumulation_steps` to `Accelerator`"
             related = ((made, "made here"), (setting, "the setting that it does not get"))
             yield Suspicion(call, message, related)
-
-
-def _maker(call: cst.Call, module: FileFacts) -> cst.Call | None:
-    """The `Accelerator(...)` whose `accumulate` a call is."""
-    if not isinstance(call.func, cst.Attribute):
-        return None
-    receiver = call.func.value
-    return (
-        module.preparing.made(receiver)
-        if module.preparing.preparer(receiver) is Preparer.ACCELERATE
-        else None
-    )
-
-
-def _is_told(made: cst.Call, module: FileFacts) -> bool:
-    given = argument(made, *_STEPS)
-    return spreads(made) or given is not None or any(argument(made, name) is not None for name in _PLUGINS)
-
-
-def _is_set_later(module: FileFacts) -> bool:
-    """Whether code sets the number on the object: `accelerator.gradient_accumulation_steps = 4`."""
-    return any(
-        isinstance(target.target, cst.Attribute)
-        and target.target.attr.value in (_STEPS[0], "num_steps")
-        and "accel" in (dotted(target.target.value) or "")
-        for facts in module.script
-        for target in facts.tree.all(cst.AssignTarget)
-    )
 
 
 def _is_in_batches(module: FileFacts) -> bool:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.accumulating import is_alone
 from ta_lint.facts.torch.preparing import Preparer
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.value import Path
@@ -21,6 +22,8 @@ _Object = frozenset[tuple[Node, Path]]
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for block in module.tree.all(cst.With):
         calls = [call for item in block.items if (call := _accumulating(item.item, module)) is not None]
+        if any(is_alone(call, module) for call in calls):
+            continue
         named = _named(block, module) if calls else None
         if (as_list := next((arg for call in calls for arg in _lists(call, module)), None)) is not None:
             yield _of_list(as_list, module)

@@ -1,9 +1,11 @@
 """TA668: a collator or loss reads a column that the trainer removed because the model's `forward` does not name it."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import libcst as cst
 
+from ta_lint.core.data import read
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
@@ -14,13 +16,8 @@ KEYWORDS = ("*Trainer",)
 
 _KEPT = frozenset({"label", "label_ids", "labels"})
 _OTHERWISE = ("_remove_unused_columns", "_set_signature_columns_if_needed", "get_train_dataloader")
+_CHANGES_BATCH = ("_prepare_inputs", "training_step")
 _PRETRAINED = regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+\.from_(pretrained|config)")
-
-# What no model of transformers takes: raw text, and where to find something.
-_RAW = frozenset(
-    "answer audio_path caption document file file_name image_path instruction messages path prompt question response "
-    "sentence sentence1 sentence2 summary text texts title url".split()
-)
 
 _Function = cst.FunctionDef | cst.Lambda
 
@@ -72,13 +69,20 @@ def _lacks(module: FileFacts, model: Node, key: str) -> bool:
     klass = module.kinds.class_of(model)
     if klass is None:
         made = module.adapters.base(model)
-        name = module.qualified(made.func) if made is not None else None
-        return _PRETRAINED.fullmatch(name or "") is not None and key in _RAW
+        if made is None or _PRETRAINED.fullmatch(module.qualified(made.func) or "") is None:
+            return False
+        return argument(made, "trust_remote_code") is None and key not in _parameters()
     forward = module.classes.method(klass, "forward")
     if forward is None or forward.decorators:
         return False
     params = (*forward.params.params, *forward.params.kwonly_params)
     return all(param.name.value != key for param in params)
+
+
+@cache
+def _parameters() -> frozenset[str]:
+    """What `forward` of some model of transformers takes."""
+    return frozenset(read("columns.toml", dict[str, dict[str, str]])["forward"]["transformers"].split())
 
 
 def _reads(module: FileFacts, trainer: cst.Call) -> Iterator[tuple[str, Node]]:
@@ -90,7 +94,8 @@ def _reads(module: FileFacts, trainer: cst.Call) -> Iterator[tuple[str, Node]]:
             yield from _read_of_rows(module, function)
     if not collator.origins:
         klass = module.classes.local(trainer.func)
-        loss = module.classes.method(klass, "compute_loss") if klass is not None else None
+        changes = klass is None or module.trainers.defines(trainer, *_CHANGES_BATCH)
+        loss = module.classes.method(klass, "compute_loss") if klass is not None and not changes else None
         if loss is not None and len(loss.params.params) > 2:
             batch = loss.params.params[2].name.value
             yield from _read(module, loss, lambda node: is_name(node, batch))
@@ -125,7 +130,9 @@ def _read_of_rows(module: FileFacts, function: _Function) -> Iterator[tuple[str,
 def _read(
     module: FileFacts, function: _Function, is_mapping: Callable[[Node], bool]
 ) -> Iterator[tuple[str, Node]]:
-    """The literal keys that a function reads of some mappings, where a missing one raises."""
+    """The literal keys that a function reads of some mappings, where a missing one raises, but for those that it sets."""
+    found: dict[Node, str] = {}
+    written: set[str] = set()
     for node in module.tree.within(function, cst.Subscript, cst.Call):
         if isinstance(node, cst.Subscript):
             key, owner = literal_key(node), node.value
@@ -133,8 +140,12 @@ def _read(
             key, owner = literal_text(node.args[0].value), node.func.value
         else:
             continue
-        if key is not None and is_mapping(owner) and not _is_written(module, node):
-            yield key, node
+        if key is not None and is_mapping(owner):
+            if _is_written(module, node):
+                written.add(key)
+            else:
+                found[node] = key
+    yield from ((key, node) for node, key in found.items() if key not in written)
 
 
 def _is_written(module: FileFacts, node: Node) -> bool:

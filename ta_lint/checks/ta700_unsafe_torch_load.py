@@ -8,7 +8,7 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.unpickling import Unpickled
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, set_argument
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, spreads
 
 KEYWORDS = (("load", "weights_only"),)
 
@@ -24,7 +24,10 @@ def _restricted(read: Unpickled, module: FileFacts) -> ProposedFix | None:
     call = read.call
     if not read.can_restrict or not _holds_weights(call, module):
         return None
-    edit = set_argument(call, "weights_only", "True", argument(call, "weights_only"))
+    given = argument(call, "weights_only")
+    edit = (
+        set_argument(call, "weights_only", "True", given) if given is not None or not spreads(call) else None
+    )
     return ProposedFix("load weights alone", (edit,)) if edit is not None else None
 
 

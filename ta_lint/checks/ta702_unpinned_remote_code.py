@@ -21,17 +21,18 @@ _GITHUB = regex(r"[\w-]+/[\w.-]+(?::(?P<ref>.+))?")
 _VERSION = regex(r"\d")  # a tag; branches with a digit are rare, and change little
 
 _LOADED_BY_CONFIG = "from_config"
+_REVISIONS = ("revision", "code_revision")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     yield from _from_github(module)
     yield from _unpickled(module)
     for call in module.tree.all(cst.Call):
-        trusted = argument(call, "trust_remote_code")
-        if trusted is None or spreads(call) or module.boolean(trusted) is not True:
+        trusted = module.flow.passed(call, "trust_remote_code")
+        if trusted is None or module.boolean(trusted) is not True or _hides(call, module):
             continue
         repository = _repository(call, module)
-        if repository is None or module.hub.is_pinned(call, "revision", "code_revision"):
+        if repository is None or module.hub.is_pinned(call, *_REVISIONS):
             continue
         if ships_with_transformers(repository):
             message = f"transformers has the code of `{repository}` itself: drop `trust_remote_code`"
@@ -40,6 +41,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 f"this runs whatever code `{repository}` has on the hub that day: set `revision` to a commit"
             )
         yield Suspicion(call, message, is_note=ships_with_transformers(repository))
+
+
+def _hides(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call may pass a revision in arguments that are not in sight."""
+    return spreads(call) and not all(module.flow.lacks(call, name) for name in _REVISIONS)
 
 
 def _from_github(module: FileFacts) -> Iterator[Suspicion]:

@@ -28,10 +28,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to("torch.save"):
         saved = argument(call, "obj", 0)
         target = argument(call, "f", 1)
-        if spreads(call) or saved is None or target is None or _is_temporary(call, target, module):
+        if spreads(call) or saved is None or target is None or _is_buffer(target, module):
             continue
         models = _models(saved, module)
         loads = next(_plain_loads(target, module), None) if models else None
+        if loads is None and _is_temporary(call, target, module):
+            continue
         for whole in models:
             code = module.code(whole)
             if loads is not None:
@@ -58,13 +60,23 @@ def _plain_loads(target: Node, module: FileFacts) -> Iterator[cst.Call]:
             told = argument(call, "weights_only") or argument(call, "pickle_module")
             if source is None or told is not None or spreads(call) or _reads_state(call, facts):
                 continue
-            same_words = plain(source) == plain(target) and facts is module
+            same_words = facts is module and plain(_path(source, module)) == plain(_path(target, module))
             if same_words or (names and names & _file_names(source, facts)):
                 yield call
 
 
+def _path(file: Node, module: FileFacts) -> Node:
+    """The path of a file that `with open(path, "wb") as file` has opened; otherwise what is given, a path itself."""
+    bound = module.names.definition(file) if isinstance(file, cst.Name) else None
+    opened = bound.value if bound is not None and bound.how == "with" else None
+    if not isinstance(opened, cst.Call) or called_name(opened) != "open":
+        return file
+    return argument(opened, "file", 0) or file
+
+
 def _file_names(path: Node, module: FileFacts) -> set[str]:
     """The names of files, with an extension, in the expression that makes a path: `best.pt` of `os.path.join(folder, "best.pt")`."""
+    path = _path(path, module)
     parts = [path, *(origin.node for origin in module.flow.of(path).origins)]
     texts = (
         module.string(node) or ""
@@ -152,12 +164,15 @@ def _is_other(value: Node, module: FileFacts) -> bool:
     return called_name(value) in _STATES or called.startswith(_GRAPHS)
 
 
-def _is_temporary(call: cst.Call, target: Node, module: FileFacts) -> bool:
-    """Whether the target is a buffer, or the same function reads it back, measures or removes it."""
+def _is_buffer(target: Node, module: FileFacts) -> bool:
+    """Whether the target is no file, but memory."""
     made = module.kinds.origin(target)
     called = (module.qualified(made.func) or "") if isinstance(made, cst.Call) else ""
-    if called.startswith(_BUFFERS):
-        return True
+    return called.startswith(_BUFFERS)
+
+
+def _is_temporary(call: cst.Call, target: Node, module: FileFacts) -> bool:
+    """Whether the same function reads the target back, measures or removes it."""
     home = module.tree.home(call)
     if home is module.tree.root:
         return False  # a script may train and read its best model back

@@ -1,21 +1,45 @@
-"""TA902: `p.require_grad = False` sets a new attribute, which autograd ignores."""
+"""TA902: `p.require_grad = False` sets a new attribute, which autograd ignores, and `p.requires_grad_ = False` hides the method."""
 
 from collections.abc import Iterator
 
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.loops.gradients import Flow
 from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, literal_text
 
 _TYPO, _NAME = "require_grad", "requires_grad"
 
-KEYWORDS = ("*require_grad*",)
+_METHOD = f"{_NAME}_"
+
+KEYWORDS = (("*require_grad*", _METHOD),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if _is_of_the_project(module):
-        return
+    if not _is_of_the_project(module, _METHOD):
+        yield from _methods_hidden(module)
+    if not _is_of_the_project(module, _TYPO, f"{_TYPO}_"):
+        yield from _misspelled(module)
+
+
+def _methods_hidden(module: FileFacts) -> Iterator[Suspicion]:
+    """`model.requires_grad_ = False`: True, False or a condition takes the place of the method, and nobody calls that."""
+    for statement in module.tree.all(cst.Assign):
+        is_flag = isinstance(statement.value, (cst.Comparison, cst.UnaryOperation))
+        if not is_flag and module.boolean(statement.value) is None:
+            continue
+        for target in statement.targets:
+            attribute = target.target
+            if isinstance(attribute, cst.Attribute) and attribute.attr.value == _METHOD:
+                message = f"`{_METHOD}` is a method: this sets an attribute that autograd ignores"
+                call = f"{module.verbatim(attribute)}({module.verbatim(statement.value)})"
+                is_alone = len(statement.targets) == 1
+                fix = ProposedFix(f"call `{_METHOD}`", (replace(statement, call),)) if is_alone else None
+                yield Suspicion(attribute, message, fix=fix)
+
+
+def _misspelled(module: FileFacts) -> Iterator[Suspicion]:
     for attribute in module.tree.all(cst.Attribute):
         if attribute.attr.value == _TYPO and (
             _is_assigned(attribute, module) or _is_tensor(attribute.value, module)
@@ -23,7 +47,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             message = f"`{module.code(attribute)}` is ignored by autograd; did you mean `{_NAME}`?"
             is_module = module.kind(attribute.value) is Kind.MODULE  # a module has neither attribute
             fix = None if is_module else _respelled(attribute.attr, _NAME)
-            yield Suspicion(attribute, message, fix=fix)
+            yield Suspicion(attribute, message, fix=fix, is_note=_says_what_holds(attribute, module))
         elif attribute.attr.value == f"{_TYPO}_" and isinstance(module.tree.parent[attribute], cst.Call):
             message = f"tensors and modules have no `{_TYPO}_`: the method is `{_NAME}_`"
             yield Suspicion(attribute, message, fix=_respelled(attribute.attr, f"{_NAME}_"))
@@ -39,18 +63,16 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 yield Suspicion(call, message, fix=_respelled(named, f'"{_NAME}"'))
 
 
-def _is_of_the_project(module: FileFacts) -> bool:
-    """Whether a class or function of the program, as far as it is known, has this name and may be meant."""
-    others = module.names.beside(_TYPO, f"{_TYPO}_") if _TYPO in module.source.text else []
-    return any(_binds(module, root) for root in (module.tree.root, *(others or ())))
+def _is_of_the_project(module: FileFacts, *names: str) -> bool:
+    """Whether a class or function of the program, as far as it is known, has one of these names and may be meant."""
+    others = module.names.beside(*names) if names[0] in module.source.text else []
+    return any(_binds(module, root, names) for root in (module.tree.root, *(others or ())))
 
 
-def _binds(module: FileFacts, root: cst.Module) -> bool:
-    """Whether a class of a file has an attribute or a method of this name."""
-    return any(
-        function.name.value in (_TYPO, f"{_TYPO}_") for function in module.tree.within(root, cst.FunctionDef)
-    ) or any(
-        module.classes.attribute(klass, _TYPO) or module.classes.annotations(klass, _TYPO)
+def _binds(module: FileFacts, root: cst.Module, names: tuple[str, ...]) -> bool:
+    """Whether a class of a file has an attribute or a method of one of these names."""
+    return any(function.name.value in names for function in module.tree.within(root, cst.FunctionDef)) or any(
+        module.classes.attribute(klass, names[0]) or module.classes.annotations(klass, names[0])
         for klass in module.tree.within(root, cst.ClassDef)
     )
 
@@ -75,6 +97,15 @@ def _is_tensor(node: Node, module: FileFacts) -> bool:
     if binding is None or binding.how != "for" or binding.value is None:
         return False
     return module.parameters.generated_by(binding.value) is not None
+
+
+def _says_what_holds(attribute: cst.Attribute, module: FileFacts) -> bool:
+    """Whether False is assigned to it, of a tensor that takes no gradient anyway."""
+    above = module.tree.parent[attribute]
+    statement = module.tree.parent[above] if isinstance(above, cst.AssignTarget) else None
+    if not isinstance(statement, cst.Assign) or module.boolean(statement.value) is not False:
+        return False
+    return module.gradients.of(attribute.value).flow is Flow.NO
 
 
 def _takes_requires_grad(call: cst.Call, module: FileFacts) -> bool:

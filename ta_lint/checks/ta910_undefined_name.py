@@ -8,19 +8,20 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
-from ta_lint.checks import TextFinding, flakes
+from ta_lint.checks import MayGive, TextFinding, flakes
 from ta_lint.core.source import Source
 
-# Code that starts a run, trains or saves crashes late; a model or loss fails with its first batch. The rule's page
+# Code that starts a run, trains, evaluates or saves crashes late; a model or loss fails with its first batch. The rule's page
 # has the figures.
 _OF_A_RUN = ("__main__", "argparse", "argv", "DataLoader", "epoch", "tqdm", "training_step", "zero_grad")
-_RUNS = frozenset({"backward", "fit", "step"})
+_RUNS = frozenset({"backward", "eval", "fit", "step"})
 KEYWORDS = ((*(f"*{word}*" for word in _OF_A_RUN), *_RUNS, "save"),)
 
 _PYTHON_2 = frozenset(
     "basestring buffer cmp execfile file long raw_input reduce reload unichr unicode xrange".split()
 )
-_ASKS_FOR_PYTHON_2 = re.compile(r"version_info|\bPY[23]\b|\bsix\b")
+# It asks which Python runs it, or runs on Python 2 alone.
+_ASKS_FOR_PYTHON_2 = re.compile(r"version_info|\bPY[23]\b|\bsix\b|\bsys\.setdefaultencoding\b")
 
 # A file that does this may define names invisibly.
 _DEFINERS = frozenset({"exec", "globals", "locals"})
@@ -51,23 +52,19 @@ _Above = dict[ast.AST, ast.AST]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def check_text(source: Source) -> Iterator[TextFinding]:
-    yield from reports(source)
+def check_text(source: Source, may_give: MayGive) -> Iterator[TextFinding]:
+    yield from reports(source, may_give)
 
 
 @lru_cache(maxsize=1)
-def reports(source: Source) -> tuple[TextFinding, ...]:
+def reports(source: Source, may_give: MayGive) -> tuple[TextFinding, ...]:
     """The undefined names of a file: found once, for TA910 and TA911."""
-    return tuple(_reports(source))
+    return tuple(_reports(source, may_give))
 
 
-def _reports(source: Source) -> Iterator[TextFinding]:
+def _reports(source: Source, may_give: MayGive) -> Iterator[TextFinding]:
     symbols = source.symbols
-    if isinstance(symbols, SyntaxError) or _is_template(source):
-        return
-    if source.notebook is not None and source.notebook.has_unread:
-        return
-    if source.notebook is None and not _IMPORTS.search(source.text):
+    if isinstance(symbols, SyntaxError) or _is_template(source) or _is_fragment(source):
         return
     unbound, hiding_in = _candidates(symbols, source.text)
     if not (unbound or hiding_in) or unbound & _DEFINERS:
@@ -75,7 +72,7 @@ def _reports(source: Source) -> Iterator[TextFinding]:
     syntax = source.syntax
     if isinstance(syntax, SyntaxError):
         return
-    suspects = _suspects(source, syntax, unbound, hiding_in)
+    suspects = _suspects(source, syntax, unbound, hiding_in, may_give)
     if not suspects or not _is_of_a_run(source):
         return
     above = {child: node for node in flakes.nodes(source) for child in ast.iter_child_nodes(node)}
@@ -102,7 +99,7 @@ def _reports(source: Source) -> Iterator[TextFinding]:
 
 
 def _is_of_a_run(source: Source) -> bool:
-    """Whether code starts a run, trains or saves, judged by its names, strings and calls."""
+    """Whether code starts a run, trains, evaluates or saves, judged by its names, strings and calls."""
     nodes = flakes.nodes(source)
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     return any(
@@ -118,21 +115,39 @@ def _texts(node: ast.AST) -> list[str]:
 
 
 def _is_call_of_a_run(node: ast.AST) -> bool:
-    """Whether a node is `loss.backward()`, `trainer.fit()`, `optimizer.step()` or `torch.save()`."""
+    """Whether a node is `loss.backward()`, `model.eval()`, `trainer.fit()`, `optimizer.step()` or `torch.save()`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     return node.func.attr in _RUNS or ast.unparse(node.func) == "torch.save"
 
 
 def _suspects(
-    source: Source, syntax: ast.Module, unbound: set[str], hiding_in: dict[int, set[str]]
+    source: Source,
+    syntax: ast.Module,
+    unbound: set[str],
+    hiding_in: dict[int, set[str]],
+    may_give: MayGive,
 ) -> list[tuple[ast.Name, bool]]:
     """The candidates that pyflakes reports as undefined, and whether the enclosing function binds them later."""
     hiding = _perhaps_read_first(syntax, hiding_in)
     if not (unbound or hiding) or _DEFINES_UNSEEN.search(source.text):
         return []
     unbound = unbound - _bound_elsewhere(source, syntax)
-    return [(name, local) for name, local in _undefined(source) if name.id in (hiding if local else unbound)]
+    modules = tuple(
+        "." * node.level + (node.module or "")
+        for node in flakes.nodes(source)
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+    )
+    return [
+        (name, local)
+        for name, local, starred in _undefined(source)
+        if name.id in (hiding if local else unbound) and not (starred and may_give(modules, name.id))
+    ]
+
+
+def _is_fragment(source: Source) -> bool:
+    """Whether a file is a part of what runs, so that names may come from elsewhere."""
+    return not _IMPORTS.search(source.text) if source.notebook is None else bool(source.notebook.has_unread)
 
 
 def _is_template(source: Source) -> bool:
@@ -265,19 +280,20 @@ def _bound_elsewhere(source: Source, syntax: ast.Module) -> set[str]:
     return names
 
 
-def _undefined(source: Source) -> Iterator[tuple[ast.Name, bool]]:
-    """The names that pyflakes reports as undefined, and whether as unbound locals.
+def _undefined(source: Source) -> Iterator[tuple[ast.Name, bool, bool]]:
+    """The names that pyflakes reports as undefined, whether as unbound locals, and whether as what an `import *` may define.
 
     Pyflakes also reads string annotations, which are never evaluated; its position there matches no name.
     """
-    from pyflakes.messages import UndefinedLocal, UndefinedName
+    from pyflakes.messages import ImportStarUsage, UndefinedLocal, UndefinedName
 
     names = {
         (node.lineno, node.col_offset): node for node in flakes.nodes(source) if isinstance(node, ast.Name)
     }
     for message in flakes.messages(source):
-        if isinstance(message, (UndefinedName, UndefinedLocal)) and (message.lineno, message.col) in names:
-            yield names[message.lineno, message.col], isinstance(message, UndefinedLocal)
+        name = names.get((message.lineno, message.col))
+        if name is not None and isinstance(message, (UndefinedName, UndefinedLocal, ImportStarUsage)):
+            yield name, isinstance(message, UndefinedLocal), isinstance(message, ImportStarUsage)
 
 
 def _can_raise(name: ast.AST, above: _Above, postponed: bool) -> bool:

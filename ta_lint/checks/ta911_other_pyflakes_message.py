@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from ta_lint.checks import TextFinding, flakes, ta910_undefined_name
+from ta_lint.checks import MayGive, TextFinding, flakes, ta910_undefined_name
 from ta_lint.core.source import Source
 
 KEYWORDS = ()
@@ -13,16 +13,16 @@ KEYWORDS = ()
 # Notebook lines are counted per cell, but pyflakes names other statements by their line in the file.
 _ELSEWHERE_IN_FILE = re.compile(r"(?: defined in enclosing scope)? (?:from|on) line \d+")
 
-_UNDEFINED = ("UndefinedName", "UndefinedLocal")
+_UNDEFINED = ("UndefinedName", "UndefinedLocal", "ImportStarUsage")
 _LEGAL_IN_A_CELL = "YieldOutsideFunction"  # pyflakes' message for an `await` at the top level
 
 
-def check_text(source: Source) -> Iterator[TextFinding]:
+def check_text(source: Source, may_give: MayGive) -> Iterator[TextFinding]:
     messages = flakes.messages(source)
     if not messages:
         return
     notebook = PurePosixPath(source.path).suffix == ".ipynb"
-    reported = {(report.line, report.column) for report in ta910_undefined_name.reports(source)}
+    reported = {(report.line, report.column) for report in ta910_undefined_name.reports(source, may_give)}
     ends = _ends(source)
     for message in messages:
         name = type(message).__name__

@@ -50,6 +50,9 @@ def _is_loader(iterable: Node, module: FileFacts) -> bool:
     kind = module.kind(iterable)
     if kind is not Kind.DATASET and module.targets_before(1, 13):
         return False  # the iterator of a loader had the method until torch 1.12
+    if kind is None and isinstance(iterable, cst.Subscript):
+        held = module.flow.of(iterable).tensors
+        return bool(held) and all(not one.path and _is_entry(one.node, module) for one in held)
     if kind is None:
         origin = module.kinds.origin(iterable)
         name = (dotted(iterable) or "").rpartition(".")[2].lower()
@@ -58,6 +61,11 @@ def _is_loader(iterable: Node, module: FileFacts) -> bool:
     made = module.kinds.construction(iterable)
     is_of_library = made is not None and module.qualified(made.func) is not None
     return kind in (Kind.DATALOADER, Kind.DATASET) and (is_of_library or not _may_have_own_method(module))
+
+
+def _is_entry(held: Node, module: FileFacts) -> bool:
+    """Whether what a dictionary or list holds is a loader or dataset that is made there."""
+    return isinstance(held, cst.Call) and module.kind(held) is not None and _is_loader(held, module)
 
 
 def _may_have_own_method(module: FileFacts) -> bool:

@@ -8,21 +8,14 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from ta_lint.core.tokens import TOKEN
+
 # An encoding other than UTF-8, declared in the first two lines (PEP 263).
 _DECLARED = re.compile(
     rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?coding[:=](?![ \t]*(?i:utf[-_]?8)\b)"
 )
 
 _PLAIN = bytes(range(128))
-
-# A comment, a string or a name; text inside the first two is no name.
-_TOKEN = re.compile(
-    r"#[^\r\n]*+"
-    r"|'''(?>(?:[^'\\]|\\.|'(?!''))*)'''|\"\"\"(?>(?:[^\"\\]|\\.|\"(?!\"\"))*)\"\"\""
-    r"|'(?>(?:[^'\\\r\n]|\\.)*)'|\"(?>(?:[^\"\\\r\n]|\\.)*)\""
-    r"|(?P<name>[^\W\d]\w*+)",
-    re.DOTALL,
-)
 
 
 def searchable(data: bytes) -> bytes:
@@ -51,7 +44,7 @@ def disguised_names(text: str) -> dict[str, str]:
     """The names in a text that Python reads in other letters, mapped to those; names in strings do not count."""
     if text.isascii() or not _disguises(text):
         return {}
-    names = {found["name"] for found in _TOKEN.finditer(text) if found["name"] is not None}
+    names = {found["name"] for found in TOKEN.finditer(text) if found["name"] is not None}
     return {name: plain for name in names if (plain := unicodedata.normalize("NFKC", name)) != name}
 
 
@@ -61,7 +54,7 @@ def undisguised(text: str) -> str:
     A name that Python reads as more characters than it is written with, such as one with a ligature, stays.
     """
     plain = {name: read for name, read in disguised_names(text).items() if len(name) == len(read)}
-    return _TOKEN.sub(lambda found: plain.get(found[0], found[0]), text) if plain else text
+    return TOKEN.sub(lambda found: plain.get(found[0], found[0]), text) if plain else text
 
 
 def _disguises(text: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint.core.errors import Unreadable, oneline
+from ta_lint.core.former import readable, restored
 from ta_lint.core.lines import LINE_END
 
 if TYPE_CHECKING:
@@ -64,13 +65,30 @@ class Source:
         return self.line_ends[0] or "\n"
 
     @cached_property
+    def former(self) -> SyntaxError | None:
+        """Python's error about a file that it could parse until Python 3.6."""
+        text = readable(self.text)
+        if text == self.text or isinstance(_compiled(lambda: ast.parse(text)), SyntaxError):
+            return None
+        tree = _compiled(lambda: ast.parse(self.text))
+        return tree if isinstance(tree, SyntaxError) else None
+
+    @cached_property
+    def readable(self) -> str:
+        """The text that Python parses: with a stand-in for what it could parse formerly."""
+        return self.text if self.former is None else readable(self.text)
+
+    @cached_property
     def syntax(self) -> ast.Module | SyntaxError:
-        """Python's tree of the file, or the error if Python cannot parse it.
+        """Python's tree of the file, or the error if Python cannot parse it, and could not formerly.
 
         Raises:
             Unreadable: the file is too deep or too large for the parser.
         """
-        return _compiled(lambda: ast.parse(self.text))
+        tree = _compiled(lambda: ast.parse(self.readable))
+        if self.readable is self.text or isinstance(tree, SyntaxError):
+            return tree
+        return restored(tree)
 
     @cached_property
     def symbols(self) -> symtable.SymbolTable | SyntaxError:
@@ -81,7 +99,7 @@ class Source:
         Raises:
             Unreadable: as for `syntax`.
         """
-        return _compiled(lambda: symtable.symtable(self.text, self.path, "exec"))
+        return _compiled(lambda: symtable.symtable(self.readable, self.path, "exec"))
 
     @cached_property
     def is_compilable(self) -> bool:

@@ -63,6 +63,7 @@ from ta_lint.dryrun.stubs.torch import (  # noqa: F401
     seeds,
     state_dicts,
     training,
+    wrapping,
 )
 from ta_lint.dryrun.stubs.torch import containers as containers_of_modules  # noqa: F401
 from ta_lint.events.event import Event

@@ -143,13 +143,15 @@ def _short(file: str, beside: str) -> str:
 
 def _lines(events: list[Event]) -> Iterator[Told]:
     """Each action in the settled pass of the loops around it."""
-    last: dict[Place, int] = {}
+    last: dict[tuple[object, ...], int] = {}
     for event in events:
-        for loop, number in event.passes:
-            last[loop] = max(number, last.get(loop, 0))
+        for outer, loop, number in _passes(event):
+            last[outer, loop] = max(number, last.get((outer, loop), 0))
     around: list[Place] = []
     for place, loops, certain, several in _by_line(
-        event for event in events if all(number == last[loop] for loop, number in event.passes)
+        event
+        for event in events
+        if all(number == last[outer, loop] for outer, loop, number in _passes(event))
     ):
         shared = 0
         while shared < min(len(loops), len(around)) and loops[shared] == around[shared]:
@@ -158,6 +160,12 @@ def _lines(events: list[Event]) -> Iterator[Told]:
             yield _told(loops[depth], depth, "", certain=True)
         around = loops
         yield _told(place, len(loops), "; ".join(several), certain=certain)
+
+
+def _passes(event: Event) -> Iterator[tuple[tuple[tuple[Place, int], ...], Place, int]]:
+    """The loops around an action, each with the passes around it and the number of its own: it may take fewer passes in a later epoch."""
+    for depth, (loop, number) in enumerate(event.passes):
+        yield event.passes[:depth], loop, number
 
 
 def _by_line(events: Iterable[Event]) -> Iterator[tuple[Place, list[Place], bool, tuple[str, ...]]]:

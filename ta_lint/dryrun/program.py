@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ta_lint.core.errors import Unreadable
+from ta_lint.core.former import readable, restored
 from ta_lint.core.lines import ends_cell
 from ta_lint.core.reading import read
+from ta_lint.core.source import decode
 from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.machine import Machine
@@ -32,8 +34,6 @@ MODULE = Class("module", (library.OBJECT,))
 _BUILTINS = frozenset(dir(builtins))
 _SAID = re.compile(r'"""(?s:.*?)"""|#.*')
 _DEFINES = re.compile(rb"\b(?:def|lambda|class)\b")
-LARGE = 200
-"""Files of a package whose files import each other on demand."""
 AT_IMPORT = 300
 """Statements and calls that one statement at the top of an imported file may take, and as many as it has lines."""
 MOST_LINES = 40_000
@@ -125,6 +125,10 @@ class Program:
         text = self._text(path, node) if path in self._texts else b""
         return _SAID.sub("", text.decode("utf-8", "replace").replace("\r", "\n"))
 
+    def says(self, path: str, node: ast.AST, word: bytes) -> bool:
+        """Whether a word is in the lines of some code."""
+        return path in self._texts and word in self._text(path, node)
+
     def _text(self, path: str, node: ast.AST) -> bytes:
         starts = self._starts[path]
         first, end = (min(one, len(starts) - 1) for one in (node.lineno - 1, node.end_lineno))  # type: ignore[attr-defined]
@@ -167,7 +171,10 @@ class Program:
             tree = self.tree(path)
             if tree is not None:
                 self._keep(path, tree)
-                with machine.aside():
+                if len(self._modules) > 1:  # the first is the file itself
+                    machine.allow_for(len(self._texts[path]))
+                is_script = name == "__main__" and not self._layout.is_large(path)
+                with machine.aside(is_script=is_script):
                     machine.frames.append(frame)
                     _run(machine, tree.body, frame)
         return found
@@ -194,7 +201,7 @@ class Program:
             known = library.find(f"{module}.{name}")
             machine.memo.outside(known)
             return known
-        if machine.checking or len(self._layout.package(path)) >= LARGE:
+        if machine.checking or self._layout.is_large(path):
             return OnDemand(path, module, name)
         return self._member(machine, path, module, name)
 
@@ -374,7 +381,12 @@ def code_of(text: bytes) -> bytes:
 
 def _parsed(text: bytes) -> ast.Module:
     with warnings.catch_warnings(action="ignore"):  # of the program's own text
-        return ast.parse(text)
+        try:
+            return ast.parse(text)
+        except SyntaxError:
+            if b"async" not in text:
+                raise
+            return restored(ast.parse(readable(decode(text))))
 
 
 @lru_cache(64)

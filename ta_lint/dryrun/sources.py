@@ -1,14 +1,22 @@
 """Where data comes from that nobody knows: the file it was read from, or the pieces that a text is put together from."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from ta_lint.dryrun.values import Known, Place, Setting, Unknown, Value
+from ta_lint.dryrun.values import Hidden, Known, Place, Setting, Unknown, Value
 
 LOOKS_UP = frozenset({"get", "pop", "setdefault"})
 """Methods of a dictionary that give what it has under a key."""
+
+SEVERAL: Final = Hidden("several sources")
+
+
+def alone(sources: Iterable[Any]) -> Any:
+    """The one source of something that is computed from what has these, `SEVERAL` if they differ; None if there is none."""
+    found = {id(one): one for one in sources if one is not None}
+    return None if not found else SEVERAL if len(found) > 1 else found.popitem()[1]
 
 
 class LoadedFile:

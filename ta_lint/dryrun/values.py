@@ -6,6 +6,7 @@ Values never change, but for what an `Object` holds, and that is written through
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final, TypeGuard
 
 from ta_lint.dryrun.inheritance import linear
@@ -23,11 +24,11 @@ class Value:
 class Unknown(Value):
     """A value of which nothing is known but perhaps its type. Two unknown values are equal only if they are one."""
 
-    __slots__ = ("amount", "cuts", "got", "of", "parts", "source", "type", "why")
+    __slots__ = ("amount", "cuts", "got", "of", "parts", "shape", "source", "type", "why")
 
     def __init__(
         self, why: str = "", type: str | None = None, of: "Value | None" = None, cuts: tuple[Any, ...] = (),
-        got: tuple[Value, ...] = (), amount: Any = None, source: Any = None,
+        got: tuple[Value, ...] = (), amount: Any = None, source: Any = None, shape: Any = None,
     ) -> None:  # fmt: skip
         self.why = why
         self.type = type
@@ -41,6 +42,7 @@ class Unknown(Value):
         """Of numbers: what they are made of, batch by batch: a `machine.amounts.Amount`, if that is known."""
         self.source = source
         """Where it comes from: see `sources`."""
+        self.shape = shape  # see `machine.sizes`
         self.parts: dict[Any, Unknown] = {}
         """Its attributes and items that were asked for: each is the same until it is written."""
 
@@ -56,8 +58,6 @@ DIFFERS: Final = "it differs"
 DATA: Final = "data"
 """The type of an unknown value that comes from a file, from the command line or from numpy: numbers, text, and what holds them. No tensor of
 torch, no module and no optimizer is in it, and what is taken from it is data too."""
-
-
 MOST_CUTS = 8
 
 
@@ -68,13 +68,13 @@ def latest(cuts: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(one for one in every if one in kept)
 
 
-def contents(values: Iterable[Value]) -> Iterator[Value]:
+def each_in(values: Iterable[Value]) -> Iterator[Value]:
     """What values may be or hold, also in lists of lists: what a list has is here once, however many ways lead to it, or if it is in itself."""
     seen: set[int] = set()
     within = [iter(values)]
     while within:
         for one in within[-1]:
-            if not isinstance(one, Choice | Sequence | Table):
+            if not isinstance(one, (Choice, Sequence, Table)):
                 yield one
             elif id(one) not in seen:
                 seen.add(id(one))
@@ -86,7 +86,9 @@ def contents(values: Iterable[Value]) -> Iterator[Value]:
 
 def cuts_of(*values: Value) -> tuple[Any, ...]:
     """Where the graphs of the tensors ended that these numbers, or those in lists, were computed from."""
-    return latest(cut for one in contents(values) if isinstance(one, Unknown) for cut in one.cuts)
+    if all(one.__class__ is Known or (one.__class__ is Unknown and not one.cuts) for one in values):
+        return ()  # as nearly always
+    return latest(cut for one in each_in(values) if isinstance(one, Unknown) for cut in one.cuts)
 
 
 def is_data(value: Value) -> bool:
@@ -117,7 +119,7 @@ class Known(Value):
 
 def is_number(value: Value) -> TypeGuard[Known]:
     """Whether it is a number that is known, True or False."""
-    return isinstance(value, Known) and isinstance(value.value, int | float)
+    return isinstance(value, Known) and isinstance(value.value, (int, float))
 
 
 class Setting(Known):
@@ -127,8 +129,8 @@ class Setting(Known):
 
     @property
     def is_open(self) -> bool:
-        """Whether it turns something off, or does it once, as False, 0, 1 and an empty text do: who needs more passes it."""
-        return self.value in (0, 1, "")
+        """Whether it turns something off, or does it once, as False, -1, 0, 1 and an empty text do: who needs more passes another."""
+        return self.value in (-1, 0, 1, "")
 
 
 NONE: Final = Known(None)
@@ -453,12 +455,13 @@ def _unknown(one: Unknown, other: Value) -> Value:
         return one
     kind = type(other.value).__name__ if isinstance(other, Known) else getattr(other, "type", None)
     cuts, amount = cuts_of(one, other), _amount_of(one, other)
-    source = one.source or getattr(other, "source", None)
+    source, shape = one.source or getattr(other, "source", None), getattr(other, "shape", None)
+    facts = cuts, amount, one.shape if one.shape == shape else None
     is_same_type = one.type in (None, kind)
-    if is_same_type and cuts == one.cuts and amount == one.amount and source is one.source:
+    if is_same_type and facts == (one.cuts, one.amount, one.shape) and source is one.source:
         return one
-    type_ = one.type if is_same_type else None if kind is None else DATA
-    return Unknown(one.why, type_, one.of if is_same_type else None, cuts, amount=amount, source=source)
+    type_, of = (one.type, one.of) if is_same_type else (None if kind is None else DATA, None)
+    return Unknown(one.why, type_, of, cuts, amount=amount, source=source, shape=facts[-1])
 
 
 def _amount_of(one: Unknown, other: Value) -> Any:
@@ -472,10 +475,7 @@ def joined(values: "tuple[Value, ...] | list[Value]") -> Value:
     """What is known of a value that is one of these."""
     if not values:
         return Unknown("nothing is there")
-    result = values[0]
-    for value in values[1:]:
-        result = join(result, value)
-    return result
+    return reduce(join, values)
 
 
 def _merged(one: Value, other: Value) -> Value | None:

@@ -12,6 +12,8 @@ class Lost(StrEnum):
 
     DETACHED = "detached"
     """The numbers go on without it: `detach`, `item`, a new tensor of old numbers."""
+    FIRST_ORDER = "first order"
+    """It is a gradient, and `autograd.grad` has recorded nothing of how it was computed."""
     STEPPED = "stepped"
     """Its gradient is zero, or does not exist: rounding, `argmax`, a comparison."""
     UNRECORDED = "unrecorded"
@@ -133,3 +135,13 @@ class Converted:
 
     place: Place
     code: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnderAutocast:
+    """A backward pass that runs while autocast chooses the precision of operations. Only the source says where that begins."""
+
+    place: Place
+    code: str
+    autocast: Place
+    autocast_code: str

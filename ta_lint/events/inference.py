@@ -29,6 +29,8 @@ class Inference:
     is_told: bool = False
     """Whether the program puts the model into training mode where it trains it, so that the mode matters to it, whatever its layers are.
     Only a dry run needs it: a run sees the layers."""
+    is_guessed: bool = False
+    """Whether the model stands for one that nobody has seen."""
     loaded: int = 0
     """As `noisy`, in a program without an optimizer: of a model with weights that were loaded, and that nothing put into a
     mode. In a dry run they may record gradients if something is read or compared."""

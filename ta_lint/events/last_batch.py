@@ -1,8 +1,20 @@
 """Numbers that only the last batch has, where they stand for all of them."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from ta_lint.events.place import Place
+
+
+class Purpose(Enum):
+    """What becomes of such a number."""
+
+    DECIDES = auto()
+    """It is compared with that of another epoch, or a schedule gets it."""
+    SHARED = auto()
+    """It is divided by the number of all batches or samples."""
+    TOLD = auto()
+    """It is printed, logged, returned or collected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +25,4 @@ class LastBatch:
     code: str
     """What is used, as it is written."""
     loop: Place
-    decides: bool = False
-    """Whether something is decided by it: it is compared, or a schedule gets it."""
-    is_shared: bool = False
-    """Whether it is divided by the number of all batches or samples."""
+    use: Purpose

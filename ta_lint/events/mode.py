@@ -14,6 +14,8 @@ class Switch:
     """Its class."""
     layers: int
     """How many layers of it do another thing in evaluation mode; 0 where certainly none does."""
+    is_seen: bool = True
+    """Whether one of these is known; else the model has layers out of sight, and they may all do the same."""
     idle: bool = False
     """Whether one of them would, if its dropout were not 0."""
     evaluated: bool = False

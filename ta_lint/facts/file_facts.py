@@ -1,7 +1,7 @@
 """All facts of one file: the object that a check asks."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,6 @@ from ta_lint.core.finding import Site
 from ta_lint.core.lines import ends_cell
 from ta_lint.core.source import Source
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop
-from ta_lint.facts.loops.gradient_writes import GradientWrites
 from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
@@ -23,9 +22,9 @@ from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
 from ta_lint.facts.torch.adapters import Adapters
 from ta_lint.facts.torch.api import Api
-from ta_lint.facts.torch.autocasts import Autocasts
 from ta_lint.facts.torch.checkpoints import Checkpoints
 from ta_lint.facts.torch.collectives import Collectives
+from ta_lint.facts.torch.device_names import DeviceNames
 from ta_lint.facts.torch.devices import Devices
 from ta_lint.facts.torch.fallbacks import Fallbacks
 from ta_lint.facts.torch.hub import Hub
@@ -48,7 +47,7 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.containers import Containers
 from ta_lint.facts.values.discounting import Discounting
 from ta_lint.facts.values.dropping import Dropping
-from ta_lint.facts.values.flow import ValueFlow
+from ta_lint.facts.values.flow import Constant, ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
 from ta_lint.facts.values.loaders import Loaders
@@ -203,7 +202,7 @@ class FileFacts:
 
     @cached_property
     def containers(self) -> Containers:
-        return Containers(self.tree, self.names, self.classes, self.kinds, self.layers)
+        return Containers(self.tree, self.names, self.classes, self.layers)
 
     @cached_property
     def loaders(self) -> Loaders:
@@ -242,8 +241,8 @@ class FileFacts:
         return Collectives(self.tree, self.names, self.kinds, self.calls, self.ranks)
 
     @cached_property
-    def autocasts(self) -> Autocasts:
-        return Autocasts(self.tree, self.names, self.kinds, self.flow)
+    def device_names(self) -> DeviceNames:
+        return DeviceNames(self.names, self.kinds, self.flow)
 
     @cached_property
     def devices(self) -> Devices:
@@ -285,10 +284,6 @@ class FileFacts:
     def beside(self, root: cst.Module) -> "FileFacts":
         """The facts of another file of the project."""
         return FileFacts(self.program, self.parsed(root), self._target_torch, self.old_frameworks)
-
-    @cached_property
-    def gradient_writes(self) -> GradientWrites:
-        return GradientWrites(self.tree)
 
     @cached_property
     def order(self) -> StepOrder:
@@ -341,7 +336,7 @@ class FileFacts:
 
     @cached_property
     def hub(self) -> Hub:
-        return Hub(self.tree, self.names, self.kinds)
+        return Hub(self.tree, self.names, self.kinds, self.flow)
 
     @cached_property
     def unpickling(self) -> Unpickling:
@@ -350,6 +345,7 @@ class FileFacts:
             self.tree,
             self.names,
             self.kinds,
+            self.flow,
             self.provenance,
             lambda *release: module.targets_before(*release),
         )
@@ -514,12 +510,21 @@ class FileFacts:
         return self.spellings.of(qualified, at)
 
     def number(self, node: Node) -> float | None:
-        """The number that an expression evaluates to: a literal, signed or not, or names that lead to one."""
-        return self.kinds.number(node)
+        """The number that an expression evaluates to: a literal, signed or not, or what leads to one on all ways, such as names, entries of
+        settings and arguments.
+        """
+        return self._on_all_ways(self.kinds.number, node)
 
     def string(self, node: Node) -> str | None:
-        """The string that an expression evaluates to: a literal, or names that lead to one."""
-        return self.kinds.string(node)
+        """The string that an expression evaluates to: a literal, or what leads to one on all ways."""
+        return self._on_all_ways(self.kinds.string, node)
+
+    def _on_all_ways(self, asked: Callable[[Node], Constant | None], node: Node) -> Constant | None:
+        """The constant that an expression is, or that all ways to its value lead to."""
+        found = asked(node)
+        if found is not None or not isinstance(node, (cst.Name, cst.Subscript, cst.Attribute)):
+            return found
+        return self.flow.constant(node, asked)
 
     def boolean(self, node: Node) -> bool | None:
         """The `True` or `False` that an expression evaluates to, literal or through names; None for anything else."""

@@ -47,9 +47,12 @@ def _added(statement: cst.AugAssign | cst.Assign | cst.Expr) -> tuple[Node | Non
         return statement.target, [added]
     if isinstance(statement, cst.Expr):
         call = statement.value
-        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or not call.args:
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
             return None, []
-        value = call.args[-1].value
+        given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]  # no `alpha=0.1`
+        if not given:
+            return None, []
+        value = given[-1]
         return call.func.value, [] if isinstance(value, cst.Tuple) else [value]
     target, total = statement.targets[0].target, statement.value
     if isinstance(target, cst.Subscript) and dotted(total) is not None:  # losses[step] = loss

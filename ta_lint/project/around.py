@@ -184,9 +184,21 @@ class Around:
         return self.trail.remembered(("files", path), lambda: self._files(path, data))
 
     def _files(self, path: str, data: bytes) -> list[str]:
-        used = [file for file in self._sources(path, data) if len(self._importers(file)) <= _MOST_USERS]
+        used = [file for file in self._near_sources(path, data) if len(self._importers(file)) <= _MOST_USERS]
         users = self._importers(path)
         return sorted({*used, *(users if len(users) <= MOST_IMPORTERS else ())} - {path})
+
+    def is_in_library(self, path: str) -> bool:
+        """Whether the package that a file is in is so large that each file sees but a part of it."""
+        return self.imported_by(path).in_library
+
+    def _near_sources(self, path: str, data: bytes) -> list[str]:
+        """The files that a file imports from; in a large package without those outside the folder above its own, which all of it uses."""
+        used = sorted(self._sources(path, data))
+        if not self.is_in_library(path):
+            return used
+        above = os.path.dirname(os.path.dirname(path)) + os.sep
+        return [file for file in used if file.startswith(above)]
 
     def users(self, path: str) -> set[str] | None:
         """The files nearby that are about PyTorch and import what a file defines; None if there are many."""
@@ -212,7 +224,7 @@ class Around:
         named = (entry for module in self.packages(path) for entry in importing.naming.get(module, ()))
         for _, file, names in sorted(named, key=itemgetter(0)):
             found[file] = _both(names, found.get(file, frozenset()))
-        return ImportedBy(found, importing.using.get(path, []))
+        return ImportedBy(found, importing.using.get(path, []), self._layout.is_large(path))
 
     def _find_importing(self, folder: str) -> "_Importing":
         """What the files near those of a folder import."""
@@ -398,12 +410,14 @@ class Content(NamedTuple):
 
 
 class ImportedBy(NamedTuple):
-    """The files nearby that import a file."""
+    """The files nearby that import a file, and how large the package is that it is in."""
 
     naming: dict[str, Names]
     """Those that name it, or a package that it is in, with the names that they take from there."""
     using: list[str]
     """Those about PyTorch that import what it defines, also through other packages; not all, if there are many."""
+    in_library: bool
+    """Whether the package that it is in is large."""
 
 
 class _Importing(NamedTuple):

@@ -23,6 +23,20 @@ _MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nob
 _LARGEST = 1 << 20  # characters of a file
 # The first words of the questions whose answers depend on what files export.
 _OF_EXPORTS = frozenset({"ancestors", "giving", "importers", "ours", "star", "starred", "target"})
+# A file with one of these words may bind names at its top that its statements there do not show.
+_BINDS_UNSEEN = (
+    "__dict__",
+    "__getattr__",
+    "builtins",
+    "exec",
+    "global",
+    "globals",
+    "importlib",
+    "locals",
+    "modules",
+    "setattr",
+    "vars",
+)
 _UNSEEN = "?"  # the name of a base class that is not found
 
 
@@ -360,6 +374,27 @@ class Imports:
             if is_there or found.outside is not None:
                 return full
         return None
+
+    @_on_behalf
+    def may_give(self, importer: str, modules: tuple[str, ...], name: str) -> bool:
+        """Whether `from module import *` of one of these modules may give a file a name. `Stars` takes what a file most likely has; this is no only
+        if that is certain: a module that is not in the project may give any name, and so may a file that binds names where nobody sees it.
+        """
+        pending = [(importer, module) for module in modules]
+        seen = {importer}
+        while pending:
+            file, written = pending.pop()
+            found = self._layout.all_meant(file, written)
+            if not found or any(name in self._layout.members(module) for module in found):
+                return True
+            for given in {self._layout.file(module) for module in found} - {None, *seen}:
+                assert given is not None
+                seen.add(given)
+                bound = self.exports(given)
+                if bound is None or name in bound.names or self._has(given, _BINDS_UNSEEN):
+                    return True
+                pending += [(given, star) for star in bound.stars]
+        return False
 
     @_on_behalf
     def target(self, importer: str, name: str) -> Target:

@@ -10,8 +10,10 @@ from ta_lint.project.trail import ANY, Name, Trail
 
 PACKAGE = "__init__.py"
 _ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py"})
+_NO_SCRIPTS = frozenset({"conftest.py", "noxfile.py", "setup.py"})
 _UP = 12  # folders above a file that are looked into
 _NEAR = 300  # files around one that may import it
+LARGE = 200  # files of a package that is a library, and no program
 
 _IS_PACKAGE = "."  # stands for whether a folder holds modules, and
 _IS_ROOT = "/"  # for whether it is the root of a project, among the names in it
@@ -50,6 +52,19 @@ class Layout:
         return self.trail.remembered(
             ("meant", folder, name), lambda: self._found_within(importer, first, inner)
         )
+
+    def all_meant(self, importer: str, written: str) -> list[str]:
+        """All that an import statement may name in the project, as nobody knows in which folders Python looks."""
+        name = written.lstrip(".")
+        if name != written:
+            found = self.meant(importer, written)
+            return [found] if found is not None else []
+        first, _, inner = name.partition(".")
+        if self.module(importer, first) is None:
+            return []
+        places = self._search_path(os.path.dirname(importer))
+        tops = [top for place in places if (top := self.inside(place, first)) is not None]
+        return [found for top in tops if (found := self._within(top, inner) if inner else top) is not None]
 
     def _found_within(self, importer: str, first: str, inner: str) -> str | None:
         module = self.module(importer, first)
@@ -98,6 +113,13 @@ class Layout:
     def package(self, path: str) -> list[str]:
         """The files of the outermost package that a file or folder is in, those of a large one in part."""
         folder = path if not path.endswith(".py") else os.path.dirname(path)
+        return self.trail.remembered(("package", folder), lambda: self._whole(folder))
+
+    def is_large(self, path: str) -> bool:
+        """Whether the package that a file or folder is in is a library: each file sees but a part of it."""
+        return len(self.package(path)) >= LARGE
+
+    def _whole(self, folder: str) -> list[str]:
         while self._has(os.path.dirname(folder), PACKAGE) and os.path.dirname(folder) != folder:
             folder = os.path.dirname(folder)
         return self._below(folder)
@@ -143,7 +165,11 @@ class Layout:
         if name in libraries() or name.startswith("torch"):
             # next to a script its own file comes first, and a library imports itself; else what is installed is meant
             places = [
-                place for place in places if place == folder or folder.startswith(os.path.join(place, name))
+                place
+                for place in places
+                if place == folder
+                or folder.startswith(os.path.join(place, name))
+                or (folder.startswith(place + os.sep) and self._has_scripts(place))
             ]
         return next((found for place in places if (found := self.inside(place, name)) is not None), None)
 
@@ -160,6 +186,14 @@ class Layout:
         outside = [place for place in above if not self._has(place, PACKAGE)]
         sources = [os.path.join(place, "src") for place in outside if self._has(place, "src")]
         return [*outside, *sources, *(place for place in above if place not in outside)]
+
+    def _has_scripts(self, folder: str) -> bool:
+        """Whether a folder outside all packages has files that may be run, so that what they import is looked for there first."""
+        names = self._all_of(folder)
+        return PACKAGE not in names and any(
+            name.endswith(".py") and not (is_folder or name in _NO_SCRIPTS or name.startswith("test_"))
+            for name, is_folder in names.items()
+        )
 
     def outermost(self, path: str) -> str:
         """The outermost folder of the project of a file."""

@@ -15,6 +15,7 @@ from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionPr
 
 from ta_lint.core.bounds import check_work, may_take_minutes
 from ta_lint.core.errors import Unreadable, oneline, refused
+from ta_lint.core.former import original, readable
 from ta_lint.core.letters import undisguised
 from ta_lint.core.lines import LINE_END
 from ta_lint.core.source import Source
@@ -37,7 +38,7 @@ def whole(source: Source) -> cst.Module:
     elif _FINAL.search(syntax.msg) is not None or may_take_minutes(source):
         raise refused(syntax)
     try:
-        return cst.parse_module(undisguised(source.text))
+        return cst.parse_module(undisguised(source.readable))
     except cst.ParserSyntaxError as error:
         if isinstance(source.symbols, SyntaxError):  # which refuses more than `syntax` does
             raise refused(source.symbols) from error
@@ -62,7 +63,8 @@ class Concrete:
 
     def code(self, node: Node) -> str:
         """The source code of a node with its own parentheses."""
-        return self._statement(node).code(self._tree.number[id(node)])
+        code = self._statement(node).code(self._tree.number[id(node)])
+        return code if self._source.former is None else original(code)
 
     def _statement(self, node: Node) -> "_Statement":
         top = self._tree.top(node) if self._made is not None else self._tree.root
@@ -86,7 +88,9 @@ class Concrete:
         above = min(part.lineno for part in (statements[0], *decorators)) - 1
         lines = slice(above, statements[-1].end_lineno)
         parts = zip(self._source.lines[lines], self._source.line_ends[lines], strict=True)
-        tree = Tree(cst.parse_module(undisguised("".join(line + end for line, end in parts))))
+        text = "".join(line + end for line, end in parts)
+        text = text if self._source.former is None else readable(text)
+        tree = Tree(cst.parse_module(undisguised(text)))
         assert list(map(type, tree.nodes[1:])) == list(map(type, self._tree.subtree(top)))
         return _Statement(tree, self._tree.number[id(top)] - 1, above, self._source.lines)
 

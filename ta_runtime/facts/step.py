@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from ta_lint.events.compared import ELEMENTWISE, Compared
+from ta_lint.events.containers import PlainContainer
 from ta_lint.events.copies import Copy
 from ta_lint.events.half_updates import MOST, HalfUpdate
 from ta_lint.events.products import Product
@@ -18,6 +20,7 @@ from ta_runtime.facts.history import History
 from ta_runtime.facts.loader import Batch
 from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.peers import Wrapper
+from ta_runtime.facts.plain_containers import plain_containers_of
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.softmax import Softmax
 from ta_runtime.facts.value import Value
@@ -278,6 +281,30 @@ class Step:
     def half_updates(self) -> list[HalfUpdate]:
         """What it did to weights in half precision."""
         return _half_updates(self.updates, self.history)
+
+    @property
+    def plain_containers(self) -> list[PlainContainer]:
+        """The plain containers on modules that run in training."""
+        trained = [one for gradients in self.gradients for one in gradients.optimizer.parameters]
+        return [
+            found
+            for forward in self.training_forwards
+            for found in plain_containers_of(
+                [call.module for call in forward.calls],
+                forward.model.module,
+                forward.model.names.models,
+                trained,
+            )
+        ]
+
+    @property
+    def compared(self) -> list[Compared]:
+        """What the losses of training compare number by number."""
+        return [
+            Compared(loss.place, loss.function, tuple(loss.input.shape), tuple(loss.target.shape))
+            for loss in self.losses
+            if loss.training and loss.function in ELEMENTWISE
+        ]
 
     @property
     def is_broken(self) -> bool:

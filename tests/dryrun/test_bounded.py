@@ -11,7 +11,9 @@ from fuzzing.originals import originals
 from fuzzing.programs import dressed, mutated
 from fuzzing.properties import Input
 
-from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.core.protocol import Action
+from ta_lint.dryrun.dryrun import dry_run, events_around
+from ta_lint.project.project import Project
 
 POOL = originals(None)
 """The blocks of pages and cases alone: no corpora, so that the share is the same everywhere."""
@@ -35,6 +37,7 @@ PROGRAMS = {
     "recursion": "def f(n):\n    return f(n - 1) + f(n - 2)\nf(10)\n",
     "mutual recursion": "def f(n):\n    return g(n)\ndef g(n):\n    return f(n) or g(n)\nf(10)\n",
     "recursion without an end": "def f():\n    f()\nf()\n",
+    "the attributes of a layer": "import torch\nfor one in vars(torch.nn.Linear(6, 6)).values():\n    if issubclass(type(one), dict):\n        print(len(one), [*one])\n",
     "a decorator of itself": "def f(g):\n    return f\nf = f(f)\n@f\ndef h():\n    pass\nh()\n",
     "a class that makes itself": "class A:\n    def __init__(self):\n        self.a = A()\nA()\n",
     "a class that is its base": "class A:\n    pass\nclass A(A):\n    pass\nclass A(A, A):\n    pass\nA()\n",
@@ -72,6 +75,7 @@ PROGRAMS = {
     "statements where they must not be": "x = 1\ndef f():\n    global x, y\n    nonlocal_ = 1\n    del x\n    x\nf()\nyield_ = (lambda: (yield))()\n",
     "a context manager that is none": "with 1, None, [], f() as x, open('y') as z:\n    pass\nimport contextlib\n@contextlib.contextmanager\ndef g():\n    return 1\nwith g() as y:\n    pass\n@contextlib.contextmanager\ndef h():\n    yield 1\n    yield 2\nwith h():\n    pass\n",
     "data classes": "from dataclasses import dataclass, field\n@dataclass(1, 2, *3)\nclass A:\n    a: int = field(default_factory=1)\n    b = 2\n    def __post_init__(self):\n        A()\nA(1, 2, 3)\nfrom enum import Enum\nclass E(Enum):\n    X = E\n    Y = 1\nE.X.value\nE(1)\nE['X']\nlist(E)\n",
+    "a wrapper of a branch, and steps that end in the other": "import argparse\nimport torch\noptions = argparse.ArgumentParser().parse_args()\ndef f0():\n    return options.n\n" + "".join(f"def f{n + 1}():\n    return f{n}() + f{n}() + f{n}()\n" for n in range(17)) + "model = torch.nn.Linear(2, 1)\nif options.distributed:\n    model = torch.nn.parallel.DistributedDataParallel(model)\n    model.module(torch.ones(4, 2)).sum().backward()\nelse:\n    f17()\n",
     "escapes that are none": "x = '\\d\\q'\ny = 1is 2\n",
     "surrogates": "x = '\\ud800'\ny = x.encode()\nprint(y, f'{x}', x + x)\n",
     "numbers that are none": "x = float('nan')\nx == x\n{x: x}[x]\ny = 1e999\nint(y)\nround(y)\nrange(y)\n-y\n~y\n1 % 0\n1 / 0\n1 // 0\n0 ** -1\n1 << -1\n",
@@ -134,6 +138,33 @@ def test_links_in_circles_end(tmp_path: Path) -> None:
 def test_a_large_file_is_taken_for_data(tmp_path: Path) -> None:
     main = project(tmp_path, main="x = 1\n" * 400_000)
     assert dry_run(str(main)).steps == 0
+
+
+TRAINING = """
+import torch
+from parts import prepared
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x in prepared():
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("imported", [100, 3_000])
+def test_a_short_script_comes_to_its_end_however_long_is_what_it_imports(
+    imported: int, tmp_path: Path
+) -> None:
+    body = "    size = size + 1\n" * imported
+    main = project(
+        tmp_path,
+        main=TRAINING,
+        parts=f"import torch\n\ndef prepared():\n    size = 1\n{body}    return [torch.ones(2, 4)]\n",
+    )
+    events = events_around(Project(str(tmp_path)), str(main), TRAINING)
+    assert [one.action for one in events if one.action == Action.STEP]
 
 
 DEEP_CALLS = "".join(

@@ -45,6 +45,43 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
+PHASES = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randint(2, (64,))), batch_size=8)
+phase = "first"
+for epoch in range(9):
+    for x, y in loader:
+        if phase == "first":
+            phase = "second"
+        elif phase == "second":
+            phase = "third"
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+"""
+
+
+def test_a_loop_that_settles_sooner_in_a_later_epoch_is_told(tmp_path: Path) -> None:
+    """The first epoch has one more pass until nothing changes, and the last epoch was told without any."""
+    path = tmp_path / "train.py"
+    path.write_text(PHASES, "utf-8")
+    assert told(path)[1:] == [
+        "9 for epoch in range(9):",
+        "10 for x, y in loader:",
+        "15 optimizer.zero_grad() gradients are cleared",
+        (
+            "16 nn.functional.cross_entropy(net(x), y).backward() "
+            "Linear in training mode; loss: cross_entropy; gradients reach 2 parameters"
+        ),
+        "17 optimizer.step() step of SGD",
+    ]
+
+
 def test_the_loops_and_the_actions_in_them_are_told_with_their_lines(script: Path) -> None:
     assert told(script) == [
         "6 optimizer = torch.optim.SGD(head.parameters(), lr=0.1) SGD of 2 parameters",

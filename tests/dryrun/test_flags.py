@@ -61,7 +61,8 @@ def test_a_flag_keeps_what_it_says(tmp_path: Path) -> None:
     [
         ("optimizer.lr = 0.01", ["optimizer.lr"]),
         ("optimizer.param_groups[0]['lr'] = 0.01", []),
-        ("optimizer.lr = 0.01\nprint(optimizer.lr)", []),
+        ("optimizer.lr = 0.01\nprint(optimizer.lr)", ["optimizer.lr"]),
+        ("optimizer.lr = 0.01\nfor one in optimizer.param_groups:\n    one['lr'] = optimizer.lr", []),
         (
             "def slow(it):\n    it.zero_grad()\n    it.step()\n    it.learning_rate = 0.01",
             ["it.learning_rate"],

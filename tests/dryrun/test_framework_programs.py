@@ -262,3 +262,46 @@ accelerator.backward(compute() / 2)
 """
     (back,) = happens(source, "backward")
     assert back.detail["open"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "[optimizer] if rate else ([optimizer], [scheduler])",
+        "[optimizer] if rate else ([optimizer], [{'scheduler': scheduler}])",
+        "optimizer if rate else ([optimizer], [scheduler])",
+        "optimizer if rate else {'optimizer': optimizer, 'lr_scheduler': scheduler}",
+        "[{'optimizer': optimizer, 'lr_scheduler': scheduler}]",
+        "([optimizer], scheduler)",
+        "(optimizer,)",
+    ],
+)
+def test_an_optimizer_that_comes_with_a_schedule_on_some_paths_steps_on_all(
+    given: str, happens: Happens
+) -> None:
+    source = f"""\
+import lightning as L
+import torch
+
+
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        return {given}
+
+
+rate = float(input())
+trainer = L.Trainer(max_epochs=2)
+trainer.fit(Net(), torch.utils.data.DataLoader(torch.randn(8, 3)))
+"""
+    steps = happens(source, "step")
+    assert steps
+    assert all(step.certain and len(held_by(step.subject).parameters) == 2 for step in steps)

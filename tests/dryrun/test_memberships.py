@@ -54,6 +54,13 @@ def found(run: Run) -> dict[tuple[int, str], Membership]:
     return {(one.place.line, one.name): one for one in run.memberships}
 
 
+def test_layers_that_one_line_builds_are_one_finding(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    loss = "loss = lambda: sum(head(encoder(torch.randn(4, 8))).square().mean() for head in heads)\n"
+    script.write_text(START + "heads = [nn.Linear(8, 1), nn.Linear(8, 2), nn.Linear(8, 3)]\n" + loss + LOOP)
+    assert len([*check_progress(run_of(dry_run(str(script)).events))]) == 1
+
+
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
 @pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE.keys())
 def test_the_dry_run_knows_the_layers_that_the_run_sees(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.values import Function, Known, OnDemand
+from ta_lint.dryrun.values import Function, Known, OnDemand, Sequence, Unknown
 
 LAYERS = """\
 import torch
@@ -125,6 +125,31 @@ result = double(4)
     path = written(tmp_path, {"one.py": source}) / "one.py"
     machine = dry_run(str(path))
     assert machine.program.module(machine, str(path), "one").fields["result"] == Known(8)
+
+
+def test_of_a_decorator_that_registers_many_functions_only_some_are_registered(tmp_path: Path) -> None:
+    source = """
+KNOWN, NAMES = {}, []
+
+def register(function):
+    name = function.__name__
+    KNOWN[name] = function
+    NAMES.append(name)
+    if name in KNOWN:
+        name = name.lower()
+    return function
+"""
+    functions = "".join(f"\n@register\ndef model{index}():\n    return {index}\n" for index in range(300))
+    used = "\nfirst = KNOWN['model0']()\nlast = KNOWN['model299']\nhas_last = 'model299' in KNOWN\nown = model299()\n"
+    path = written(tmp_path, {"models.py": source + functions + used}) / "models.py"
+    machine = dry_run(str(path))
+    names = machine.program.module(machine, str(path), "models").fields
+    assert (names["first"], names["own"]) == (Known(0), Known(299))
+    assert isinstance(names["last"], Unknown)
+    assert isinstance(names["has_last"], Unknown)
+    assert isinstance(names["NAMES"], Sequence)
+    assert names["NAMES"].rest is not None
+    assert len(names["NAMES"].items) < 100
 
 
 def test_what_a_called_function_binds_anew_is_no_reason_for_another_pass(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ta_lint.dryrun.dryrun import dry_run
 from ta_lint.dryrun.stubs.torch.gradients import held_by
+from ta_lint.dryrun.stubs.torch.pairs import ROWS
 from ta_lint.dryrun.values import Known
 from ta_lint.events.event import Event
 
@@ -140,7 +141,8 @@ def test_the_step_of_an_optimizer_of_the_program_is_one(tmp_path: Path) -> None:
     events = ran(
         tmp_path,
         "class Own(torch.optim.Optimizer):\n"
-        "    def step(self, closure=None):\n        pass\n"
+        "    def step(self, closure=None):\n"
+        "        for one in self.param_groups[0]['params']:\n            one.data -= one.grad\n"
         "Own(nn.Linear(2, 2).parameters(), {}).step()\n",
     )
     assert len(held_by(last(events, "step").subject).parameters) == 2
@@ -193,17 +195,15 @@ def test_a_closure_runs_before_the_step_and_several_times_in_a_search(tmp_path: 
     [
         ("DataLoader(TensorDataset(torch.ones(6, 2)), batch_size=3)", {3}),
         ("DataLoader(TensorDataset(torch.ones(5, 2)), batch_size=3)", {3, 2}),
-        ("DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=3)", {3, None}),
+        ("DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=3)", {3, ROWS}),
         ("DataLoader(TensorDataset(torch.ones(8, 2)), 3, drop_last=True)", {3}),
         ("DataLoader(TensorDataset(torch.ones(2, 2)), batch_size=3)", {2}),
         ("DataLoader(TensorDataset(torch.ones(2, 2)), 3, drop_last=True)", set()),
-        ("DataLoader([(torch.ones(2),)] * int(input()), 4)", {None}),
+        ("DataLoader([(torch.ones(2),)] * int(input()), 4)", {ROWS}),
         ("DataLoader([(torch.ones(2),)] * int(input()), 4, drop_last=True)", {4}),
     ],
 )
-def test_a_layer_gives_as_many_rows_as_a_batch_has(
-    loader: str, rows: set[int | None], tmp_path: Path
-) -> None:
+def test_a_layer_gives_as_many_rows_as_a_batch_has(loader: str, rows: set[int | str], tmp_path: Path) -> None:
     events = ran(tmp_path, f"model = nn.Linear(2, 5)\nfor x, in {loader}:\n    model(x)\n")
     outputs = [event.detail["output"] for event in events if event.action == "forward"]
     assert {one.shape for one in outputs} == {(count, 5) for count in rows}
@@ -236,3 +236,65 @@ def test_the_dictionary_of_an_optimizer_has_its_attributes_alone(tmp_path: Path)
     code = "optimizer = torch.optim.SGD(nn.Linear(2, 5).parameters(), 0.1)\nown = vars(optimizer)\nfor name in own:\n    own[name] = 1\n"
     events = ran(tmp_path, f"{code}optimizer.zero_grad()\n")
     assert last(events, "clear").detail["before"]
+
+
+MODEL_OF_TWO = """\
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Dropout()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class B(A):
+    pass
+
+
+flag, other = bool(input()), bool(input())
+"""
+CHOICES = {
+    "two classes": ("model = A() if flag else B()", [False, False]),
+    "a factory": (
+        "def make():\n    if flag:\n        return A()\n    else:\n        return B()\nmodel = make()",
+        [False, False],
+    ),
+    "three classes": (
+        "if flag:\n    model = A()\nelif other:\n    model = B()\nelse:\n    model = nn.Dropout()",
+        [False, False, False],
+    ),
+    "a part of another": (
+        (
+            "class C(nn.Module):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            "        self.net = A() if flag else B()\n"
+            "    def forward(self, x):\n"
+            "        return self.net(x)\n"
+            "model = C()"
+        ),
+        [False],
+    ),
+    "perhaps wrapped": ("model = A()\nif flag:\n    model = nn.DataParallel(model)", [False, False]),
+    "a choice that is perhaps wrapped": (
+        "model = A() if flag else B()\nif other:\n    model = nn.DataParallel(model)",
+        [False, False, False],
+    ),
+    "both there": ("first, second = A(), B()\nmodel = first if flag else second", [None, None]),
+}
+
+
+@pytest.mark.parametrize(("made", "modes"), CHOICES.values(), ids=CHOICES.keys())
+def test_what_is_done_to_a_model_is_done_to_the_one_there_is(
+    made: str, modes: list[bool | None], tmp_path: Path
+) -> None:
+    """Of models that are made on different paths there is one alone, and a wrapper is in the mode of what it wraps."""
+    code = f"{MODEL_OF_TWO}{made}\nfor _ in range(3):\n    model.train()\n    model.eval()\n    model(torch.ones(2))\n"
+    passes = [
+        one
+        for one in ran(tmp_path, code)
+        if one.action == "forward" and not one.detail["within"] and one.passes
+    ]
+    found = [getattr(one.detail["training"], "value", None) for one in passes[-len(modes) :]]
+    assert found == modes

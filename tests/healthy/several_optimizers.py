@@ -22,7 +22,7 @@ def together(batches):
 
 
 def chained(batches):
-    first, second, third = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+    first, second, third = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3, bias=False)
     whitening = nn.BatchNorm1d(3, affine=False)
     optimizer = torch.optim.SGD(itertools.chain(*[part.parameters() for part in (first, second)]), 0.1)
     optimizer.add_param_group({"params": third.parameters(), "lr": 0.01})

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator
 
+from ta_lint.events.last_batch import Purpose
 from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Said, Suspicion
 
 KEYWORDS = ("for",)
 AROUND = (("*backward", "training_step", "DataLoader"),)
 
+_DONE = {
+    Purpose.DECIDES: "decides about",
+    Purpose.SHARED: "is divided by the size of",
+    Purpose.TOLD: "is reported for",
+}
+
 
 def check_run(run: Run) -> Iterator[Said]:
     for one in run.last_batches:
-        done = (
-            "decides about the whole epoch"
-            if one.decides
-            else "is divided by the size of the whole epoch"
-            if one.is_shared
-            else "is reported for the whole epoch"
-        )
-        message = f"`{one.code}` is of the last batch alone, but {done}: average over the batches"
+        message = f"`{one.code}` is of the last batch alone, but {_DONE[one.use]} the whole epoch: average over the batches"
         related = ((one.loop, "each batch replaces the number of the one before"),)
-        yield Suspicion(one.place, message, related=related, is_note=not (one.decides or one.is_shared))
+        yield Suspicion(one.place, message, related=related, is_note=one.use is Purpose.TOLD)

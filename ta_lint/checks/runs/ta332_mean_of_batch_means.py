@@ -7,7 +7,7 @@ from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation, Said, Suspicion, Unobserved
 
 KEYWORDS = (("len", "mean", "fmean", "average", "count", "avg", "update"),)
-AROUND = (("DataLoader",),)
+AROUND = (("*loader", "*loaders"),)
 
 _LARGE = 0.01
 """Of the exact mean: more than most curves show."""

@@ -5,23 +5,28 @@ from collections.abc import Iterator
 from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation, Said, Sight, Suspicion, Unobserved
 
-KEYWORDS = (("parameters", "named_parameters"),)
-AROUND = (("*backward", "training_step"),)
+KEYWORDS = ()
+AROUND = (("parameters", "named_parameters"), ("*backward", "training_step"))
+"""The layer may be built in a file that says nothing of its parameters."""
 
 STEPS = 3
 """Backward passes in which each of its parameters got a new gradient, and nothing wrote to them."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion]:
+    said = set()
     for layer in run.memberships:
+        line = layer.place.path, layer.place.line
         if (
-            layer.is_outermost
+            line not in said  # one line may build several
+            and layer.is_outermost
             and layer.is_fresh
             and layer.is_settled
             and layer.left_out
             and layer.steps >= STEPS
             and not layer.stale  # TA427 says why
         ):
+            said.add(line)
             message = "this layer never learns, as no optimizer has its parameters: add them to the optimizer"
             evidence: dict[str, float | int | str] = {
                 "layer": layer.name or "the model",

@@ -12,7 +12,7 @@ from ta_lint.events.suspicion import Said, Suspicion
 
 KEYWORDS = (
     tuple(
-        "detach detach_ item numpy tolist data tensor as_tensor from_numpy Variable *Tensor float int".split()
+        "detach detach_ item numpy tolist data tensor as_tensor from_numpy Variable *Tensor float int grad".split()
     ),
 )
 AROUND = losses.AROUND
@@ -22,6 +22,9 @@ def check_progress(run: Run) -> Iterator[Said]:
     for backward in run.backwards:
         for end in backward.lost(Lost.DETACHED):
             message = f"`{end.code}` cuts the loss off from the model, so nothing trains: remove it"
+            yield Suspicion(end.place, message, related=losses.start(backward))
+        for end in backward.lost(Lost.FIRST_ORDER):
+            message = f"the loss is a gradient without a graph, so nothing trains: give `{end.code}` `create_graph=True`"
             yield Suspicion(end.place, message, related=losses.start(backward))
         if backward.cut and not backward.ends:
             message = "the loss has no graph, though the model's output has one: remove the `detach` or `item` in between"

@@ -25,17 +25,23 @@ KEYWORDS = (
         "argmax",
         "argmin",
         "argsort",
+        "grad",
     ),
 )
 AROUND = (("*backward", "training_step"),)
+
+_REPAIRS = {
+    Lost.DETACHED: "cuts its gradient: remove the call",
+    Lost.FIRST_ORDER: "keeps no graph: set `create_graph=True`",
+    Lost.STEPPED: "has none: use a smooth function",
+}
 
 
 def check_run(run: Run) -> Iterator[Said]:
     for loss in run.sums:
         for term in loss.summands:
             if term.cut is not None:
-                is_cut = term.cut.how is Lost.DETACHED
-                repair = "cuts its gradient: remove the call" if is_cut else "has none: use a smooth function"
+                repair = _REPAIRS[term.cut.how]
                 message = f"`{term.code}` is in the loss but trains nothing, as `{term.cut.code}` {repair}"
                 yield Suspicion(term.cut.place, message, related=((term.added, "the term of the loss"),))
 

@@ -22,7 +22,7 @@ def check_progress(run: Run) -> Iterator[Said]:
             evidence = {"steps in evaluation mode": switch.trained, "layers that depend on it": switch.layers}
             at = switch.trained_at
             related = ((at, "a step in evaluation mode"),) if at is not None else ()
-            yield Suspicion(switch.place, message, evidence, related=related)
+            yield Suspicion(switch.place, message, evidence, related=related, is_note=not switch.is_seen)
         elif switch.trained and not switch.layers:
             if switch.idle:
                 yield Unobserved(switch.place, "its dropout is 0 in this run")

@@ -54,7 +54,8 @@ def check_run(run: Run) -> Iterator[Said]:
             message = (
                 "the evaluation runs in training mode, with dropout or batch statistics: call `eval()` before"
             )
-            yield _said(inference, message)
+            is_guess = inference.is_guessed and not inference.dropouts + inference.norms
+            yield replace(_said(inference, message), is_note=is_guess)
         elif inference.shown and inference.dropouts + inference.norms:
             effect = f"{LEARNS if inference.norms else DROPS}: call `eval()` before and `train()` after"
             yield replace(_said(inference, f"what is shown comes from training mode, {effect}"), is_note=True)

@@ -6,7 +6,7 @@ from ta_lint.events.run import Run
 from ta_lint.events.suspicion import Refutation, Said, Suspicion, Unobserved
 
 KEYWORDS = (("optim", "*optimizer*", "*adam*"),)
-AROUND = ("*backward",)
+AROUND = (("*backward", "training_step", "*Trainer"),)
 
 CLEARED = 3
 """How often its gradients were cleared without a step between: some loops clear twice before the first."""

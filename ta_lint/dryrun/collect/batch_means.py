@@ -3,7 +3,8 @@
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.loaders import loaders_of
 from ta_lint.dryrun.collect.places import code, position
-from ta_lint.dryrun.machine.amounts import END, Amount, amount, is_nominal, side_by_side
+from ta_lint.dryrun.machine.amounts import is_nominal, side_by_side
+from ta_lint.dryrun.machine.batches import END, Amount, amount, dataset_of
 from ta_lint.dryrun.machine.counts import COUNT, Length
 from ta_lint.dryrun.machine.factors import Count, Factors, factors_of
 from ta_lint.dryrun.streams import Stream
@@ -32,9 +33,9 @@ def batch_means_of(events: list[Event]) -> list[BatchMean]:
     return list(found.values())
 
 
-def _weight(mean: BatchMean) -> tuple[bool, bool]:
+def _weight(mean: BatchMean) -> tuple[bool, bool, bool]:
     """What makes one of two totals of the same line the worse one."""
-    return not mean.trains, mean.is_uneven or not mean.of_singles
+    return not mean.trains, mean.is_uneven, not mean.of_singles
 
 
 def is_running(event: Event, total: Amount) -> bool:
@@ -102,8 +103,11 @@ def _unit(total: Amount, divisor: Value | None, events: list[Event]) -> str | No
     if counted is not None:
         if not counted.counts or not counted.batch.is_beside(total.batch):
             return None
-        weighted = counted.grows or (total.factor is None and counted.factor is not None)
-        return _of_samples(total) if weighted else BATCHES
+        if counted.grows:
+            return _of_samples(total)
+        if total.factor is not None or counted.factor is None:
+            return BATCHES
+        return _of_samples(total) if is_nominal(total, counted.factor) else None
     if isinstance(divisor, Length) and divisor.by is None and not divisor.less:
         inner = divisor.inner
         if divisor.measured is over or _is_list(divisor.measured, total):
@@ -154,13 +158,6 @@ def size_of(loader: Value) -> Value | None:
     """How many samples a batch has, None if that is no loader."""
     is_loader = isinstance(loader, Object) and loader.cls.is_a(data.LOADER)
     return loader.fields.get("batch_size", Known(1)) if isinstance(loader, Object) and is_loader else None
-
-
-def dataset_of(loader: Value) -> Value | None:
-    """What a loader takes its samples from."""
-    if isinstance(loader, Unknown):
-        return loader.parts.get("dataset")
-    return loader.fields.get("dataset") if isinstance(loader, Object) else None
 
 
 def counts_of(loader: Value, events: list[Event]) -> tuple[int | None, int | None]:

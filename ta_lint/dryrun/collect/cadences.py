@@ -202,4 +202,5 @@ def _least(passes: Factors | None, least: int) -> int:
 
 
 def _loops(event: Event) -> Loops:
-    return tuple(loop for loop, _ in event.passes)
+    """Those that it happens in again and again: not one that ends in the pass that it happens in."""
+    return tuple(loop for loop, _ in event.passes[: len(event.passes) - event.leaves])

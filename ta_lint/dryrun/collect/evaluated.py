@@ -25,14 +25,14 @@ def evaluated_of(events: list[Event]) -> set[Object]:
         elif event.action == "epoch is over":
             in_hand.pop(event.detail["iterator"], None)
         elif event.action in (Action.STEP, Action.BACKWARD):
-            learnt |= _of_this_pass(in_hand, event)
+            learnt |= of_this_pass(in_hand, event)
         elif event.action == Action.FORWARD and _only_asks(event):
-            asked |= _of_this_pass(in_hand, event)
+            asked |= of_this_pass(in_hand, event)
     named = {one for one in loaders if _is_for_evaluation(one)}
     return ((asked | named) & ended | (named - begun)) - learnt
 
 
-def _of_this_pass(in_hand: dict[Stream, Event], event: Event) -> set[Object]:
+def of_this_pass(in_hand: dict[Stream, Event], event: Event) -> set[Object]:
     """The loaders whose last batch was taken in the passes of loops that something happens in."""
     return {
         one.subject

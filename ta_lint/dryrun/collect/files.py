@@ -1,6 +1,7 @@
 """Whether two names may be those of one file."""
 
 import re
+from collections.abc import Iterable
 from itertools import takewhile
 
 from ta_lint.dryrun.sources import Pieces, is_fixed, pieces_of, read_of
@@ -14,7 +15,7 @@ LONGEST = 200
 
 def may_be_one(one: Value, other: Value) -> bool:
     """Whether two names are the same, or may be, and have a part in common that says so: a value that nobody knows, or a word."""
-    first, second = [*pieces_of(one)], [*pieces_of(other)]
+    first, second = _plain(pieces_of(one)), _plain(pieces_of(other))
     start = _shared(first, second)
     end = _shared(first[start:][::-1], second[start:][::-1])
     left, right = first[start : len(first) - end], second[start : len(second) - end]
@@ -24,6 +25,18 @@ def may_be_one(one: Value, other: Value) -> bool:
         return False
     shared = [*first[:start], *first[len(first) - end :]]
     return any(not isinstance(piece, str) for piece in shared) or _letters(shared, start) >= LETTERS
+
+
+def _plain(pieces: Iterable[str | Value]) -> list[str | Value]:
+    """The pieces of a path without what leads nowhere: `./` at its beginning, and a second slash."""
+    found: list[str | Value] = []
+    for piece in pieces:
+        if piece == "/" and found[-1:] == ["/"]:
+            continue
+        found.append(piece)
+        if found == [".", "/"]:
+            found.clear()
+    return found
 
 
 def _shared(one: list[str | Value], other: list[str | Value]) -> int:

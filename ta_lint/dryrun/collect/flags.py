@@ -39,9 +39,14 @@ def rates_of(events: list[Event]) -> list[RateSet]:
 
 
 def _set(events: list[Event], names: frozenset[str], is_one: Callable[[Value], bool]) -> Iterator[Place]:
-    """The lines that set one of these attributes, of such objects alone, and of none whose attribute the program reads."""
+    """The lines that set one of these attributes, of such objects alone, and of none whose attribute the program reads. A rate that it only
+    shows is what misleads.
+    """
+    shown = _shown(events) if "lr" in names else set()
     read = {
-        (_owner(event.subject), event.detail["name"]) for event in events if event.action == "attribute read"
+        (_owner(event.subject), event.detail["name"])
+        for event in events
+        if event.action == "attribute read" and id(event.place.node) not in shown
     }
     found: dict[Place, bool] = {}
     for event in events:
@@ -67,3 +72,8 @@ def _reads(cls: Class, name: str) -> bool:
 def _owner(subject: Value) -> Value:
     """The class of an object whose code may read the attribute, the object itself if the class is one of a library."""
     return subject.cls if isinstance(subject, Object) and subject.cls.node is not None else subject
+
+
+def _shown(events: list[Event]) -> set[int]:
+    """The expressions, by id, that the program prints or logs."""
+    return {id(part) for event in events if event.action == "shown" for part in ast.walk(event.place.node)}

@@ -19,6 +19,7 @@ from ta_lint.dryrun.stubs.torch.modules import (
     below,
     children,
     held,
+    is_guessed,
     is_module,
 )
 from ta_lint.dryrun.stubs.torch.outputs import (
@@ -100,6 +101,12 @@ class _Passes:
         self._may_hold_others = not all(group.complete for group in groups)
         backwards = (event for event in events if event.action == Action.BACKWARD)
         self._training_loops = {loop for event in backwards for loop, _ in event.passes}
+        self._unknown_trainings = {
+            one.passes[-1][0]
+            for one in events
+            if one.action == Action.BACKWARD and one.detail["open"] and one.passes
+        }
+        """The loops that go back from a loss that is not known in whole: each pass that records may be what it is computed from."""
         self._trained_inputs: dict[Place, set[int]] = {}
         passes = [event for event in events if _is_pass(event)]
         inside: dict[Object, dict[Object, None]] = {one.subject: {} for one in passes}
@@ -137,11 +144,17 @@ class _Passes:
         """The lines of passes that gradients go back through, with the functions that call them."""
         self._wasted: dict[tuple[Place, Object], set[object]] = {}
         """The functions that call the passes whose graphs nobody uses."""
+        self._wasted_from: dict[tuple[Place, Object], list[tuple[Event, Inference]]] = {}
+        self._trains_from: dict[Place, set[Place]] = {}
+        """By the line of a pass, the calls of functions on the way to it, where its graph is wasted or gradients go back through it."""
+        self._goes_back: set[Place] = set()
+        """The calls of functions in which gradients go back through some pass, as an attack on a model needs them."""
         for event in events:
             self._follow(event)
         for at, functions in self._wasted.items():
             if not self._trains_at.get(at[0], set()) <= functions:
                 self.found[at].graphs = 0  # a training calls the same function
+                self._wasted_by_callers(at)
         for inference, model, switched in self._switched:
             told = None if switched is None or switched.action == Action.EVAL else switched.place
             if model.is_sampled or (told is not None and told not in model.trains):
@@ -182,7 +195,9 @@ class _Passes:
         if event.in_library:
             return
         if BACK in uses and not self._teaches(event, model):
-            self._trains_at.setdefault(event.place, set()).add(event.functions)
+            self._trains_at.setdefault(event.place, set()).add(_way(event))
+            self._trains_from.setdefault(event.place, set()).update(event.detail["called_at"])
+            self._goes_back.update(event.detail["called_at"])
             return
         inference = self.found.setdefault((event.place, event.subject), Inference(position(event.place)))
         inference.passes += event.times
@@ -211,10 +226,23 @@ class _Passes:
                 self._loaded.append((inference, model))
                 inference.loaded += event.times
         if BACK in uses or self._wastes(event, model, uses):
-            self._wasted.setdefault((event.place, event.subject), set()).add(event.functions)
+            self._wasted.setdefault((event.place, event.subject), set()).add(_way(event))
             inference.graphs += event.times + self._comes_again(event, model, uses)
             if training == FALSE and model.switched is not None:
                 inference.switched = position(model.switched.place)
+            if BACK not in uses:
+                self._wasted_from.setdefault((event.place, event.subject), []).append((event, inference))
+
+    def _wasted_by_callers(self, at: tuple[Place, Object]) -> None:
+        """A function that a training calls too wastes graphs where another one calls it: that call is the place."""
+        trains = self._trains_from.get(at[0], set())
+        for event, seen in self._wasted_from.get(at, ()):
+            own = [one for one in event.detail["called_at"] if one not in trains]
+            if own and own[-1] not in self._goes_back and event.detail["training"] == FALSE:
+                inference = self.found.setdefault((own[-1], at[1]), Inference(position(own[-1])))
+                inference.passes += event.times
+                inference.graphs += event.times
+                inference.switched = seen.switched
 
     def _comes_again(self, event: Event, model: _Model, uses: set[str]) -> bool:
         """Whether a pass is more than a look at a shape: a function may be called elsewhere too, the dry run ended in the loop around it, or
@@ -229,6 +257,7 @@ class _Passes:
         inference.norms = model.norms
         inference.trained = None if model.trained is None else position(model.trained.place)
         inference.is_told = not model.is_seen and bool(model.trains)
+        inference.is_guessed = is_guessed(event.subject)
         depends = inference.dropouts + inference.norms > 0 or not model.is_seen
         inference.unsettled += event.times * depends
         inference.plain += event.times * (not depends)
@@ -264,7 +293,7 @@ class _Passes:
             return False
         if not self._is_in_training(event):
             return True
-        if COMPARED not in uses:
+        if COMPARED not in uses or self._may_be_trained_on(event):
             return False
         used = self._trained_inputs.get(event.passes[-1][0], set())
         is_own = used.isdisjoint(id(one) for one in event.detail["inputs"])
@@ -311,6 +340,10 @@ class _Passes:
         """Whether something goes back from a loss that is not known in whole, where this happens or where that is called."""
         return any(event.functions[: len(one)] == one for one in self._unknown_losses)
 
+    def _may_be_trained_on(self, event: Event) -> bool:
+        """Whether the loop around a pass goes back from a loss that may be computed from it."""
+        return event.detail["recording"] is not False and event.passes[-1][0] in self._unknown_trainings
+
     def _is_in_training(self, event: Event) -> bool:
         """Whether gradients are computed in the innermost loop around a pass."""
         return bool(event.passes) and event.passes[-1][0] in self._training_loops
@@ -321,6 +354,11 @@ def _goes_over_data(event: Event) -> bool:
     over = event.detail["over"]
     counts = isinstance(over, Sequence) and all(isinstance(one, Known) for one in over.every)  # a short range
     return over is not None and not counts and not (isinstance(over, Object) and over.cls is RANGE)
+
+
+def _way(event: Event) -> object:
+    """How a pass is come to: by these functions, from this call."""
+    return event.functions, tuple(event.detail["called_at"][-1:])
 
 
 def _is_again(event: Event, model: _Model) -> bool:

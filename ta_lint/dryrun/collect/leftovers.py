@@ -6,7 +6,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.machine.counts import Cycle, Length, number_of
 from ta_lint.dryrun.stubs.torch.data import LOADER
-from ta_lint.dryrun.values import Known, Object, Place, Value
+from ta_lint.dryrun.values import Object, Place, Value
 from ta_lint.events.event import Event
 from ta_lint.events.leftovers import Leftover
 
@@ -74,4 +74,4 @@ def _is_left(events: list[Event], step: Event, loop: Place, cycle: Cycle) -> boo
         if event.action == Action.BACKWARD and waits:
             return False
         computes = computes or (event.action == Action.BACKWARD and is_inside)
-    return computes and cycle.count != Known(1)
+    return computes and number_of(cycle.count) != 1

@@ -47,7 +47,10 @@ class _Followed:
         self.found: dict[Object, _Taken] = {}
         self._in_hand: dict[Stream, Event] = {}
         """The last batch of each pass, until a step follows it."""
+        self._open: dict[Stream, Event] = {}
+        """The last batch of each pass that a loop goes over, until something happens outside of that loop."""
         for event in events:
+            self._leave(event)
             if event.action == "loader":
                 self.found.setdefault(event.subject, _Taken(event.subject, event))
             elif event.action == Action.EPOCH:
@@ -56,7 +59,8 @@ class _Followed:
                 self._take(event)
             elif event.action == "epoch is over":
                 self._of(event)[0].ended = True
-                self._in_hand.pop(event.detail["iterator"], None)
+                if self.found[event.subject].kept is not event.detail["iterator"]:
+                    self._in_hand.pop(event.detail["iterator"], None)
             elif event.action == "keep" and event.subject in self.found:
                 taken = self.found[event.subject]
                 taken.kept = next(reversed(taken.passes), None)
@@ -64,6 +68,13 @@ class _Followed:
                 self._step(event)
         for taken in self.found.values():
             _count_restarts(taken)
+
+    def _leave(self, event: Event) -> None:
+        """Something happens, and perhaps outside of the loops. Of a pass in which a program breaks off nobody knows that it leaves it."""
+        if event.action == "broken off":
+            for batch in self._open.values():
+                self._of(batch)[0].ended = True
+        self._open = {at: one for at, one in self._open.items() if _is_around(one, event)}
 
     def _of(self, event: Event) -> tuple[LoaderPass, Event]:
         return self.found[event.subject].passes[event.detail["iterator"]]
@@ -84,17 +95,33 @@ class _Followed:
         if not event.detail["by_next"]:  # a loop begins, or goes on: what was taken before is of no use in it
             depth = len(event.passes)
             self._in_hand = {at: one for at, one in self._in_hand.items() if len(one.passes) < depth}
+            self._open[event.detail["iterator"]] = event
         self._in_hand[event.detail["iterator"]] = event
 
     def _step(self, event: Event) -> None:
         used = {at: one for at, one in self._in_hand.items() if _is_in_same_pass(one, event)}
+        all_kept = all(self.found[one.subject].kept is at for at, one in used.items())
         for iterator, batch in used.items():
             now, begun = self._of(batch)
             now.steps += 1
             del self._in_hand[iterator]
-            if self.found[batch.subject].kept is iterator and not begun.passes and len(used) == 1:
+            if all_kept and _outlives_loops(begun):
                 now.replayed += event.times
+                now.steps += event.times - 1
                 now.ended = True
+
+
+def _is_around(batch: Event, event: Event) -> bool:
+    """Whether something happens in the loop that got a batch, in the same passes of those around that."""
+    depth = len(batch.passes)
+    is_inside = len(event.passes) > depth or event.action == Action.BATCH
+    return event.entry is batch.entry and is_inside and event.passes[:depth] == batch.passes
+
+
+def _outlives_loops(begun: Event) -> bool:
+    """Whether a pass goes on through all loops: it begins before them, or a generator goes on with it that a pass before has begun."""
+    numbers = [number for _, number in begun.passes]
+    return not numbers or (begun.detail["goes_on"] and numbers[0] > 0 and not any(numbers[1:]))
 
 
 def _is_in_same_pass(batch: Event, step: Event) -> bool:
@@ -104,11 +131,12 @@ def _is_in_same_pass(batch: Event, step: Event) -> bool:
 
 def _count_restarts(taken: _Taken) -> None:
     """The passes in a row that are each begun in a pass of a loop, for one batch and one step."""
-    streak, loader = 0, taken.loader
-    for one, begun in taken.passes.values():
+    streak, loader, passes = 0, taken.loader, list(taken.passes.values())
+    go_on = [bool(begun.detail["goes_on"]) for _, begun in passes] + [False]
+    for number, (one, begun) in enumerate(passes):
         restarts = (
             begun.in_each_pass
-            and not (begun.detail["goes_on"] or begun.by_library)
+            and not (go_on[number] or go_on[number + 1] or begun.by_library)
             and one.batches == one.steps == 1
         )
         again = begun.times if any(number for _, number in begun.passes) else 0

@@ -6,13 +6,23 @@ from dataclasses import dataclass
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import code, position
 from ta_lint.dryrun.stubs.torch.gradients import held_by
-from ta_lint.dryrun.stubs.torch.tensors import DETACHED, IN_STEPS, UNRECORDED, ZERO, Cut, Forced, Tensor
+from ta_lint.dryrun.stubs.torch.tensors import (
+    DETACHED,
+    FIRST_ORDER,
+    IN_STEPS,
+    UNRECORDED,
+    ZERO,
+    Cut,
+    Forced,
+    Tensor,
+)
 from ta_lint.dryrun.values import Object, Place
 from ta_lint.events.event import Event
 from ta_lint.events.graph import Backward, End, Lost
 
 _HOW = {
     DETACHED: Lost.DETACHED,
+    FIRST_ORDER: Lost.FIRST_ORDER,
     IN_STEPS: Lost.STEPPED,
     ZERO: Lost.STEPPED,
     UNRECORDED: Lost.UNRECORDED,
@@ -80,7 +90,7 @@ def _take(backward: Backward, event: Event, forced: Sequence[Forced], trained: _
         end = End(_HOW[cut.how], position(cut.place), code(cut.place))
         if end.how is Lost.UNRECORDED and event.in_library:
             return  # no line of the program begins the pass
-        backward.cut += end.how is Lost.DETACHED
+        backward.cut += end.how in (Lost.DETACHED, Lost.FIRST_ORDER)
         backward.stepped += end.how is Lost.STEPPED
         backward.unrecorded += end.how is Lost.UNRECORDED
         _add(backward, end)

@@ -10,7 +10,8 @@ from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import Group, held_by
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, below, children, contents, held, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, written_to
-from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, WRAPPER
+from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
+from ta_lint.dryrun.stubs.torch.wrapping import WRAPPER
 from ta_lint.dryrun.values import TRUE, Function, Object, Sequence, Value, options
 from ta_lint.events.event import Event
 from ta_lint.events.membership import Membership
@@ -59,7 +60,7 @@ class _Parameters:
     idle: set[int] = field(default_factory=set)
     """The modules that run, and never in training mode while autograd records."""
     successors: dict[int, Object] = field(default_factory=dict)
-    """Those that took the place of others which an optimizer held by then: that optimizer."""
+    """Those that came later than an optimizer, alone or in the place of others which it held: that optimizer."""
 
 
 def memberships_of(events: list[Event]) -> list[Membership]:
@@ -115,6 +116,8 @@ def _seen(events: list[Event], optimizers: _Optimizers) -> _Parameters:
             found.foreign.update(map(id, _inside(subject)))
         elif event.action == "replace":
             _replace(found, event, built)
+        elif event.action == "add":
+            _add(found, event, [one for one in built if one in optimizers.around(scope_of(event))])
     return found
 
 
@@ -149,6 +152,12 @@ def _replace(found: _Parameters, event: Event, built: dict[Object, Group]) -> No
     holders |= found.successors
     if (optimizer := next((holders[one] for one in old if one in holders), None)) is not None:
         found.successors.update(dict.fromkeys(new, optimizer))
+
+
+def _add(found: _Parameters, event: Event, built: list[Object]) -> None:
+    """A model gets further parts, when these optimizers are there."""
+    new = {id(each) for part in event.detail["new"] for one in options(part) for each in _parameters(one)}
+    found.successors.update(dict.fromkeys(new, built[-1]) if built else {})
 
 
 def _write(found: _Parameters, parameter: int, by: str) -> None:

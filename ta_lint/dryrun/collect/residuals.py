@@ -28,10 +28,15 @@ def _bootstrapped(terms: Terms) -> list[tuple[Term, int]]:
         for term in terms
         if term.facts.roots
         and (term.factor is None or LEAST_DISCOUNT <= term.factor < 1)
-        and any(one.sign == term.sign and not one.facts.roots for one in terms)
+        and any(one.sign == term.sign and _is_data(one, terms) for one in terms)
         for other in terms
         if other.sign != term.sign and other.factor == 1 and (common := term.facts.roots & other.facts.roots)
     ][:1]
+
+
+def _is_data(term: Term, terms: Terms) -> bool:
+    """Whether a value without a gradient is added, and not the detached half of one that has another half with it: `x + (y - x).detach()`."""
+    return not term.facts.roots and not any(one.facts.roots and one.place == term.place for one in terms)
 
 
 def _is_on_purpose(event: Event) -> bool:

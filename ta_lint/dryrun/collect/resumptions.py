@@ -4,6 +4,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 
 from ta_lint.core.protocol import Action
@@ -11,13 +12,13 @@ from ta_lint.core.purposes import is_meant
 from ta_lint.dryrun.collect.files import may_be_one, origins
 from ta_lint.dryrun.collect.memberships import scope_of, unwrapped
 from ta_lint.dryrun.collect.places import position
-from ta_lint.dryrun.sources import LoadedFile, read_of
+from ta_lint.dryrun.sources import LoadedFile, is_fixed, pieces_of, read_of
 from ta_lint.dryrun.stubs.torch.gradients import groups_of, held_by
 from ta_lint.dryrun.stubs.torch.modules import held, is_module
 from ta_lint.dryrun.stubs.torch.saving import Checkpoint
 from ta_lint.dryrun.stubs.torch.scaling import SCALER
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCHEDULER
-from ta_lint.dryrun.values import Known, Object, Place, Value, options
+from ta_lint.dryrun.values import Known, Object, Place, Unknown, Value, options
 from ta_lint.events.event import Event
 from ta_lint.events.resumption import Forgotten, Misread, Resumption
 
@@ -79,7 +80,8 @@ class _Program:
 
     def saves_of(self, file: LoadedFile) -> list[tuple[int, Event]]:
         """The saves of a file that holds what is restored from this one: it has a state of such a thing under the key that it is loaded from,
-        or is that model. Those of the same part of the program, if there are some.
+        or is that model. Those of the same part of the program, if there are some, and of these the ones that write a file of
+        this name.
         """
         for part in (scope_of(self.events[self.files[file]]), ...):
             found: dict[int, Event] = {}
@@ -87,7 +89,10 @@ class _Program:
                 whose = one.owner if one.key is None else None
                 found |= self._holding.get((part, one.key, one.role, whose), {})
             if found:
-                return sorted(found.items(), key=itemgetter(0))
+                same = {
+                    index: one for index, one in found.items() if may_be_one(file.name, one.detail["file"])
+                }
+                return sorted((same or found).items(), key=itemgetter(0))
         return []
 
     @cached_property
@@ -185,7 +190,16 @@ def _program(events: list[Event]) -> _Program:
             found.starts.append(detail["at"])
             if (read := read_of(detail["at"])) is not None:
                 found.counted.add(read.file)
+    for one in chain.from_iterable(found.restored.values()):
+        if isinstance(one.owner, Unknown):
+            one.role = _role_under(one.key, found.contents)
     return found
+
+
+def _role_under(key: str | None, contents: list[Checkpoint]) -> str | None:
+    """The role of what checkpoints have under a key, for what gets it from there, such as one of many optimizers."""
+    roles = {_role_of(own) for one in contents for name, own in one.owners.items() if name == key}
+    return roles.pop() if key is not None and len(roles) == 1 else None
 
 
 def _load(found: _Program, index: int, event: Event) -> None:
@@ -231,13 +245,22 @@ def _is_written_later(
             continue
         for index, save in pairs:
             named = (
-                _is_same(file.name, save.detail["file"], program)
+                (_is_same(file.name, save.detail["file"], program) and not _is_start(file, save, program))
                 or _loads_each_network(program)
                 or is_meant("resumption", *_names(file))
             )
             if index > steps[0] and named and (one.key is not None or one.owner in _owners(save)):
                 return True
     return False
+
+
+def _is_start(file: LoadedFile, save: Event, program: _Program) -> bool:
+    """Whether these are weights to begin with: of a folder that an option gives, where the program does not save, in a program whose
+    loops all begin at the beginning.
+    """
+    folder, own = next(pieces_of(file.name), None), next(pieces_of(save.detail["file"]), None)
+    is_elsewhere = isinstance(folder, Value) and folder is not own
+    return is_elsewhere and bool(program.starts) and all(map(is_fixed, program.starts))
 
 
 def _names(file: LoadedFile) -> list[str]:
@@ -311,7 +334,22 @@ def _unsaved(
     if program.saved.get("scheduler") or program.restored_as.get("scheduler"):
         return
     if known or not optimizers or not any(map(_has_state, optimizers)):
-        yield from _schedulers(program, scope, bool(known))
+        yield from _schedulers(program, scope, pairs, bool(known))
+
+
+def _is_renewed(own: list[Event], steps: list[Event], pairs: list[tuple[int, Event]]) -> bool:
+    """Whether each pass of the loops that save the checkpoint makes another schedule, so that none lives on: its steps are of one pass,
+    and in others another one steps there.
+    """
+    places = {event.place for event in own}
+    there = [event for event in steps if event.place in places]
+    loops = {save.passes[-1][0] if save.passes else None for _, save in pairs}
+    return all(len(_numbers(own, loop)) == 1 < len(_numbers(there, loop)) for loop in loops)
+
+
+def _numbers(events: list[Event], loop: Place | None) -> set[int]:
+    """The passes of a loop in which something happens."""
+    return {number for event in events for one, number in event.passes if one == loop}
 
 
 def _trained(program: _Program, built: dict[Object, Event], file: LoadedFile) -> dict[Object, Event]:
@@ -334,19 +372,21 @@ def _may_train(optimizer: Object, models: list[Value]) -> bool:
 
 
 def _has_state(optimizer: Object) -> bool:
+    """Whether an optimizer has a state. One whose class nobody knows may have none."""
     name = optimizer.cls.name
     group = next(iter(groups_of(optimizer)), None)
     momentum = Known(0) if group is None else group.fields.get("momentum", Known(0))
-    return name.startswith(("torch.optim.", "bitsandbytes.optim.")) and (
-        name not in WITHOUT or not (isinstance(momentum, Known) and not momentum.value)
-    )
+    is_known = optimizer.cls is not OPTIMIZER and name.startswith(("torch.optim.", "bitsandbytes.optim."))
+    return is_known and (name not in WITHOUT or not (isinstance(momentum, Known) and not momentum.value))
 
 
 def _kind(owner: Value) -> str:
     return owner.cls.name.rpartition(".")[2] if isinstance(owner, Object) else "object"
 
 
-def _schedulers(program: _Program, scope: Collection[Value | None], keeps_rate: bool) -> Iterator[Forgotten]:
+def _schedulers(
+    program: _Program, scope: Collection[Value | None], pairs: list[tuple[int, Event]], keeps_rate: bool
+) -> Iterator[Forgotten]:
     """The first schedule that counts its own steps, which nothing puts to where it was."""
     built = _used(program, "scheduler", scope)
     stepped: dict[Object, list[Event]] = {}
@@ -364,12 +404,33 @@ def _schedulers(program: _Program, scope: Collection[Value | None], keeps_rate: 
             each for each, own in stepped.items() if not places.isdisjoint(at.place for at in own)
         }
         counts = all(event.detail["arguments"] != 1 or is_plateau for event in events)
-        idle = any(event.passes and event.passes[-1][0] not in program.busy for event in events)
-        if counts and not idle and told.isdisjoint(alternatives):
+        idle = any(
+            (loop := _repeating(event, stepped)) is not None and loop not in program.busy for event in events
+        )
+        renewed = _is_renewed(events, [each for own in stepped.values() for each in own], pairs)
+        if counts and not idle and not renewed and told.isdisjoint(alternatives):
             place = built[one].place if one in built else events[0].place
             patience = is_plateau or any(event.detail["arguments"] for event in events)
             yield Forgotten("scheduler", _kind(one), position(place), keeps_rate=patience and keeps_rate)
             return
+
+
+def _repeating(step: Event, stepped: dict[Object, list[Event]]) -> Place | None:
+    """The innermost loop around a step that steps a schedule again in each pass, and does not just go over several of them."""
+    for depth in range(len(step.passes) - 1, -1, -1):
+        loop: Place = step.passes[depth][0]
+        around = step.passes[:depth]
+        passes = {
+            one: {
+                own.passes[depth][1]
+                for own in events
+                if own.passes[:depth] == around and len(own.passes) > depth and own.passes[depth][0] == loop
+            }
+            for one, events in stepped.items()
+        }
+        if sum(map(bool, passes.values())) == 1 or any(len(numbers) > 1 for numbers in passes.values()):
+            return loop
+    return None
 
 
 def misread_of(events: list[Event]) -> list[Misread]:

@@ -5,7 +5,15 @@ from collections.abc import Iterable
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import code, position
 from ta_lint.dryrun.stubs.torch.likelihoods import Likelihood
-from ta_lint.dryrun.stubs.torch.tensors import DETACHED, IN_STEPS, Tensor, tensors_in
+from ta_lint.dryrun.stubs.torch.tensors import (
+    DETACHED,
+    FIRST_ORDER,
+    IN_STEPS,
+    PARAMETER,
+    Cut,
+    Tensor,
+    tensors_in,
+)
 from ta_lint.dryrun.stubs.torch.terms import Term
 from ta_lint.events.event import Event
 from ta_lint.events.graph import End, Lost
@@ -16,7 +24,7 @@ _ENTROPIES = {
     Likelihood.NEGATIVE_ENTROPY: PolicyTerm.NEGATIVE_ENTROPY,
 }
 
-_LOST = {DETACHED: Lost.DETACHED, IN_STEPS: Lost.STEPPED}
+_LOST = {DETACHED: Lost.DETACHED, FIRST_ORDER: Lost.FIRST_ORDER, IN_STEPS: Lost.STEPPED}
 
 
 def sums_of(events: list[Event]) -> list[Sum]:
@@ -59,7 +67,12 @@ def _cuts(terms: tuple[Term, ...], reached: frozenset[Tensor]) -> dict[Term, End
     used = {cut for one in live for cut in one.facts.cuts}
     ends = {}
     for term in dead:
-        cut = term.facts.cuts[-1]
-        if cut.how in _LOST and cut not in used and cut.roots & reached:
+        cut = next((one for one in reversed(term.facts.cuts) if _is_of_model(one)), None)
+        if cut is not None and cut.how in _LOST and cut not in used and cut.roots & reached:
             ends[term] = End(_LOST[cut.how], position(cut.place), code(cut.place))
     return ends
+
+
+def _is_of_model(cut: Cut) -> bool:
+    """Whether it is from parameters, or may be, and not from inputs alone that were told to take a gradient."""
+    return not cut.roots or any(one.cls is PARAMETER for one in cut.roots)

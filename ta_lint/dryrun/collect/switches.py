@@ -7,7 +7,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.stubs.torch.gradients import Group, held_by
 from ta_lint.dryrun.stubs.torch.layer_modes import depends_on_mode
-from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, held, is_module
+from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, held, is_guessed, is_module
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
 from ta_lint.dryrun.values import FALSE, Object, Place, Value, options
@@ -32,6 +32,8 @@ class _Followed:
         """Of each of these models, itself and all modules below it."""
         self._calls: dict[Pair, Event] = {}
         """Their last calls of `eval()`."""
+        self._last: dict[Object, Place] = {}
+        """The line that put each model into evaluation mode last: what runs then is evaluated because of that one."""
         self._running: set[Pair] = set()
         """Those whose last recorded forward pass was in evaluation mode."""
         self._passes: list[tuple[Pair, Event]] = []
@@ -53,16 +55,20 @@ class _Followed:
                 self._backward(event)
             elif event.action == Action.STEP and self._computed:
                 self._step(event)
+            elif event.action == Action.CLEAR and self._computed:
+                self._clear(event)
 
     def _switch(self, event: Event) -> None:
         model = event.subject
         if model not in self._parts:
             self._parts[model] = frozenset(one for _, one, _ in below(model))
         self._calls[model, event.place] = event
+        self._last[model] = event.place
         if (model, event.place) not in self.found:
-            layers = sum(map(_may_depend, self._parts[model]))
+            depending = [one for one in self._parts[model] if _may_depend(one)]
+            is_seen = not all(map(is_guessed, depending))
             name = model.cls.name.rpartition(".")[2]
-            self.found[model, event.place] = Switch(position(event.place), name, layers)
+            self.found[model, event.place] = Switch(position(event.place), name, len(depending), is_seen)
 
     def _forward(self, event: Event) -> None:
         records = event.detail["recording"] is not False
@@ -75,9 +81,10 @@ class _Followed:
             )
             if records:
                 (self._running.add if off else self._running.discard)(pair)
-            if off and records:
+            own = any(owner in self._parts[model] for owner, _ in event.detail["within"])
+            if off and records and not own:  # the loops of a forward pass are no evaluation
                 self._passes.append((pair, event))
-            elif off:
+            elif off and not records and self._last[model] == place:
                 self.found[pair].evaluated = True
         if records and not event.detail["within"]:
             self._trained.add(event.subject)
@@ -112,6 +119,13 @@ class _Followed:
             else:
                 switch.evaluated = True
         self._computed.clear()
+
+    def _clear(self, event: Event) -> None:
+        """Gradients that are cleared before a step were those of an evaluation, as of one that attacks the model."""
+        for pair in list(self._computed):
+            if _holds(event.subject, self._parameters(pair[0])):
+                self._computed.discard(pair)
+                self.found[pair].evaluated = True
 
     def _is_part(self, model: Object, event: Event) -> bool:
         """Whether a model runs as a part of one that is in training mode, as a frozen part does. What only wraps it has no other parameters."""
@@ -162,14 +176,27 @@ def _asks_for_mode(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr == "training" for part in ast.walk(node))
 
 
+def _holds(cleared: Value, parameters: list[Tensor]) -> bool:
+    """Whether an optimizer or a module certainly holds some of these parameters."""
+    given = {id(tensor) for tensor in parameters}
+    for one in options(cleared):
+        if not isinstance(one, Object):
+            continue
+        is_optimizer = one.cls.is_a(OPTIMIZER)
+        own = held_by(one).parameters if is_optimizer else [tensor for _, tensor in held(one).parameters]
+        if not given.isdisjoint(map(id, own)):
+            return True
+    return False
+
+
 def _moves(optimizer: Value, parameters: list[Tensor], held_somewhere: frozenset[int]) -> bool:
     """Whether a step moves these parameters of a model, or perhaps does, as no optimizer certainly holds them."""
+    if _holds(optimizer, parameters):
+        return True
     given = {id(tensor) for tensor in parameters}
     groups = [
         held_by(one) for one in options(optimizer) if isinstance(one, Object) and one.cls.is_a(OPTIMIZER)
     ]
-    if any(id(one) in given for group in groups for one in group.parameters):
-        return True
     return given.isdisjoint(held_somewhere) and not all(group.complete for group in groups or [_UNKNOWN])
 
 

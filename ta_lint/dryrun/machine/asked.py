@@ -97,7 +97,7 @@ def _of_attributes(cls: ast.ClassDef) -> dict[str, frozenset[str]]:
     """The same of each attribute."""
     found: dict[str, frozenset[str]] = {}
     for method in cls.body:
-        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for name, methods in _calls(method).items():
                 own, _, attribute = name.partition(".")
                 if attribute and own == _own(method):
@@ -138,6 +138,10 @@ def _calls(scope: ast.AST) -> dict[str, frozenset[str]]:
                 sums.append((None, node.args[0]))
             else:
                 found.setdefault(_name(node.func.value), set()).add(node.func.attr)
+                _of_part(node.func.value, node.func.attr, found)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
+            for one in node.args:
+                _of_part(one, "__len__", found)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             sums.append((_name(node.targets[0]), node.value))
     for name, total in reversed(sums):
@@ -145,6 +149,12 @@ def _calls(scope: ast.AST) -> dict[str, frozenset[str]]:
             for term in _terms(total):
                 found.setdefault(term, set()).add(BACKWARD)
     return {name: frozenset(methods) for name, methods in found.items() if name}
+
+
+def _of_part(part: ast.expr, method: str, found: dict[str, set[str]]) -> None:
+    """A method of a part is asked of the whole too: `sampler.set_epoch` of a loader."""
+    if isinstance(part, ast.Attribute):
+        found.setdefault(_name(part.value), set()).add(f"{part.attr}.{method}")
 
 
 @lru_cache(500)
@@ -163,10 +173,10 @@ def _returned(scope: ast.AST) -> frozenset[str]:
 
 def _terms(total: ast.expr) -> Iterator[str]:
     """The variables that a value is a sum or multiple of."""
-    if isinstance(total, ast.BinOp) and isinstance(total.op, ast.Add | ast.Sub):
+    if isinstance(total, ast.BinOp) and isinstance(total.op, (ast.Add, ast.Sub)):
         yield from _terms(total.left)
         yield from _terms(total.right)
-    elif isinstance(total, ast.BinOp) and isinstance(total.op, ast.Mult | ast.Div):
+    elif isinstance(total, ast.BinOp) and isinstance(total.op, (ast.Mult, ast.Div)):
         factor = total.left if isinstance(total.right, ast.Constant) else total.right
         yield from _terms(factor) if ast.Constant in map(type, (total.left, total.right)) else ()
     elif name := _name(total):
@@ -199,12 +209,12 @@ def _kept(scope: ast.AST) -> dict[str, frozenset[str]]:
 @lru_cache(500)
 def _parts(scope: ast.AST) -> list[ast.Call | ast.Assign | ast.Return]:
     """The calls, assignments and returns of a function, in source order; of a script, those outside of its functions and classes."""
-    inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     found: list[ast.Call | ast.Assign | ast.Return] = []
     pending: list[ast.AST] = [scope]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Call | ast.Assign | ast.Return):
+        if isinstance(node, (ast.Call, ast.Assign, ast.Return)):
             found.append(node)
         for one in ast.iter_child_nodes(node):
             if not (isinstance(scope, ast.Module) and isinstance(one, inner)):

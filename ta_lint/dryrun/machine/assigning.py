@@ -3,7 +3,8 @@
 import ast
 
 from ta_lint.dryrun.machine.asked import BACKWARD, asked_of_variable
-from ta_lint.dryrun.machine.calling import call
+from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call, native
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.iteration import unpacked
 from ta_lint.dryrun.machine.machine import Machine
@@ -18,6 +19,7 @@ from ta_lint.dryrun.values import (
     Function,
     Known,
     Module,
+    Native,
     Object,
     Sequence,
     Table,
@@ -32,25 +34,39 @@ def assign(
 ) -> None:
     """`target = value`; `called` is what is called for the value, if a call gives it."""
     value = value if frame.site is not None else _given(machine, target, value, frame, called=called)
-    if isinstance(called, ast.Name | ast.Attribute) and _is_same(called, target):
+    if isinstance(called, (ast.Name, ast.Attribute)) and _is_same(called, target):
         machine.emit("rebind", called, evaluate(machine, called, frame), new=value)
     if isinstance(target, ast.Name):
         holder = frame.outside.get(target.id, frame)
+        _follow(machine, holder.names.get(target.id), value, target, called)
         machine.state.write(holder.names, target.id, value)
     elif isinstance(target, ast.Attribute):
-        set_attribute(machine, evaluate(machine, target.value, frame), target.attr, value, target)
+        owner = evaluate(machine, target.value, frame)
+        if isinstance(owner, Object) and owner.cls.find("__attached__") is None:
+            _follow(machine, owner.fields.get(target.attr), value, target, called)
+        set_attribute(machine, owner, target.attr, value, target)
     elif isinstance(target, ast.Subscript):
         holder_, key = evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame)
         set_item(machine, holder_, key, value, target)
         is_view = isinstance(holder_, Object) and holder_.cls.find("__viewed__") is not None
         if is_view and isinstance(target.value, ast.Subscript):  # `tensor[i][j] = value`
             assign(machine, target.value, holder_, frame)
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif isinstance(target, (ast.Tuple, ast.List)):
         stars = [index for index, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
         parts = unpacked(machine, value, len(target.elts), stars[0] if stars else None, target)
         for part, one in zip(target.elts, parts, strict=True):
             inner = part.value if isinstance(part, ast.Starred) else part
             assign(machine, inner, one, frame, called=called)
+
+
+def _follow(
+    machine: Machine, old: Value | None, new: Value, target: ast.expr, called: ast.expr | None
+) -> None:
+    """A variable gets what a call gives, instead of something that may want to know."""
+    if called is None or not isinstance(old, Object) or old is new:
+        return
+    if isinstance(follows := old.cls.find("__followed__"), Native):
+        native(follows, Call(machine, target, [old, new]))
 
 
 def _is_same(called: ast.expr, target: ast.expr) -> bool:
@@ -68,7 +84,7 @@ def _given(
     """What code out of sight gives, as far as its name and what is asked of it say so: the same under each name unless a call gives a new
     one.
     """
-    if machine.outline or not isinstance(target, ast.Name | ast.Attribute):
+    if machine.outline or not isinstance(target, (ast.Name, ast.Attribute)):
         return value
     may_be_loss = machine.program.may_be_loss(value, frame.module)
     asked = (
@@ -107,22 +123,22 @@ def delete(machine: Machine, target: ast.expr, frame: Frame) -> None:
         for one in options(evaluate(machine, target.value, frame)):
             if target.attr == "grad":
                 set_attribute(machine, one, "grad", NONE, target)
-            elif isinstance(one, Object) and not isinstance(one, Sequence | Table):
-                if isinstance(one, Class | Module | Function):
+            elif isinstance(one, Object) and not isinstance(one, (Sequence, Table)):
+                if isinstance(one, (Class, Module, Function)):
                     machine.memo.patched(target.attr)
                 machine.state.remove(one.fields, target.attr)
     elif isinstance(target, ast.Subscript):
         _delete_item(
             machine, evaluate(machine, target.value, frame), evaluate(machine, target.slice, frame), target
         )
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif isinstance(target, (ast.Tuple, ast.List)):
         for part in target.elts:
             delete(machine, part, frame)
 
 
 def _delete_item(machine: Machine, holder: Value, key: Value, node: ast.AST) -> None:
     """`del holder[key]`."""
-    if isinstance(holder, Sequence | Table):
+    if isinstance(holder, (Sequence, Table)):
         machine.emit("empty", node, holder)
     if isinstance(holder, Table):
         machine.state.remove(holder.fields, key.value if isinstance(key, Known) else REST)

@@ -2,13 +2,14 @@
 
 import ast
 import traceback
+from functools import partial
 from pathlib import Path
 
 from ta_lint.dryrun.flow import Flow
-from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.amounts import ADDED, used
+from ta_lint.dryrun.machine import library, sizes
 from ta_lint.dryrun.machine.call import Call, Misfit
 from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.last_batches import ADDED, used
 from ta_lint.dryrun.machine.machine import Machine, Raised
 from ta_lint.dryrun.machine.memo import Arguments
 from ta_lint.dryrun.machine.raising import finish
@@ -31,8 +32,8 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
-    contents,
     cuts_of,
+    each_in,
     is_data,
     join,
     joined,
@@ -81,18 +82,7 @@ def call(
     if isinstance(function, Class):
         return make(machine, function, args, kwargs, node, loose=loose)
     if isinstance(function, Choice):
-        receivers = [one.receiver for one in function.options if isinstance(one, Bound)]
-        if len(receivers) == len(function.options) and machine.are_alternatives(receivers):
-            return joined(
-                [call(machine, one, list(args), dict(kwargs), node, loose=loose) for one in function.options]
-            )
-        return machine.choose(
-            [
-                lambda one=one: call(machine, one, list(args), dict(kwargs), node, loose=loose)  # type: ignore[misc]
-                for one in function.options
-                if one != NONE
-            ]
-        )
+        return _one_of(machine, function, args, kwargs, node, loose)
     if isinstance(function, Object):
         machine.memo.named("__call__")
         method = function.cls.find("__call__")
@@ -104,8 +94,9 @@ def call(
         hand_over(machine, [one for one in given if isinstance(one, Function)], function.why, node)
         read = read_of(function)
         source = None if read is None else read.result(args, machine.place(node))
-        kind = DATA if all(map(_is_plain, contents(given))) else None
-        return Unknown(function.why, kind, cuts=cuts_of(function, *given), source=source)
+        kind = DATA if all(map(_is_plain, each_in(given))) else None
+        shape = None if function.shape is None else sizes.of_call(function.shape, args)
+        return Unknown(function.why, kind, cuts=cuts_of(function, *given), source=source, shape=shape)
     if isinstance(function, Unknown) and function.of is not None:
         given = [function.of, *given]
     name = (
@@ -115,7 +106,49 @@ def call(
     )
     used(machine, given, node, ADDED)
     hand_over(machine, given, name, node)
-    return Unknown(f"{name} is out of sight" if isinstance(function, External) else name, got=tuple(given))
+    why = f"{name} is out of sight" if isinstance(function, External) else name
+    shape = getattr(function, "shape", None)
+    return Unknown(why, got=tuple(given), shape=None if shape is None else sizes.of_call(shape, args))
+
+
+def _one_of(
+    machine: Machine,
+    function: Choice,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    loose: bool,
+) -> Value:
+    """The value of a call of one of several functions."""
+
+    def together(arm: list[Value]) -> Value:
+        return joined([call(machine, one, list(args), dict(kwargs), node, loose=loose) for one in arm])
+
+    arms = _arms(machine, function)
+    if len(arms[0]) == len(function.options):
+        return together(arms[0])
+    return machine.choose([partial(together, arm) for arm in arms])
+
+
+def _arms(machine: Machine, function: Choice) -> list[list[Value]]:
+    """The functions of a choice, each on a path of its own. Methods of a library that belong to alternatives share one: what one of them does
+    is done to the one object there is.
+    """
+    arms: list[list[Value]] = []
+    for one in function.options:
+        of_library = isinstance(one, Bound) and isinstance(one.function, Native)
+        is_method = of_library or (isinstance(one, Bound) and one.receiver in machine.optimizers)
+        shared = (arm for arm in arms if is_method and machine.are_alternatives(_receivers([*arm, one])))
+        if (arm := next(shared, None)) is not None:
+            arm.append(one)
+        elif one != NONE:
+            arms.append([one])
+    return arms
+
+
+def _receivers(methods: list[Value]) -> list[Value]:
+    """Whose methods these are."""
+    return [one.receiver if isinstance(one, Bound) else one for one in methods]
 
 
 def _runs(machine: Machine, method: Bound) -> Native | None:
@@ -151,7 +184,7 @@ def _where(error: LookupError) -> str:
 
 def _is_plain(value: Value) -> bool:
     """Whether a value certainly is no tensor."""
-    return isinstance(value, External | Function) or value == NONE or is_data(value)
+    return isinstance(value, (External, Function)) or value == NONE or is_data(value)
 
 
 def hand_over(
@@ -160,7 +193,7 @@ def hand_over(
     """Code out of sight gets these values, and may change what they hold: each container once, however many hold it."""
     seen = set() if seen is None else seen
     for value in values:
-        if isinstance(value, Sequence | Table):
+        if isinstance(value, (Sequence, Table)):
             if id(value) in seen:
                 continue
             seen.add(id(value))
@@ -173,6 +206,8 @@ def hand_over(
                 machine.state.extend(value, Unknown(f"{name} may add to it"))
         elif isinstance(value, Bound) and isinstance(value.function, Native):
             perhaps(machine, value, node)
+        elif isinstance(value, Choice):
+            hand_over(machine, [one for one in value.options if isinstance(one, Object)], name, node, seen)
         elif isinstance(value, Table):
             parts = [one for one in value.fields.values() if isinstance(one, Value)]
             hand_over(machine, parts, name, node, seen)

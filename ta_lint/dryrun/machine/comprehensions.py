@@ -6,11 +6,11 @@ from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.amounts import KEPT, used
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.conditions import decide
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import UNROLLED, Elements, elements
+from ta_lint.dryrun.machine.last_batches import KEPT, used
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, evaluates
 from ta_lint.dryrun.streams import Stream
@@ -65,7 +65,7 @@ def _generator(machine: Machine, node: ast.GeneratorExp, frame: Frame) -> Value:
             return over.each(one)
 
         return Stream(library.STREAM, run, over.of, machine.place(node), settles=over.settles)
-    return _collected(machine, node, frame, first)
+    return library.once(_collected(machine, node, frame, first))
 
 
 @evaluates(ast.DictComp)

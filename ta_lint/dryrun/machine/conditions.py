@@ -59,14 +59,14 @@ def assume(machine: Machine, test: ast.expr, frame: Frame, *, holds: bool) -> No
         _narrow(machine, inner, frame, lambda value: truth(machine, value, inner) is not (not holds))
     elif isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.left, ast.Name):
         right = evaluate(machine, inner.comparators[0], frame)
-        if isinstance(right, Known) and isinstance(inner.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
-            same = isinstance(inner.ops[0], ast.Is | ast.Eq) is holds
-            _narrow(
-                machine,
-                inner.left,
-                frame,
-                lambda value: not isinstance(value, Known) or (value == right) is same,
-            )
+        if isinstance(right, Known) and isinstance(inner.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+            same = isinstance(inner.ops[0], (ast.Is, ast.Eq)) is holds
+
+            def fits(value: Value) -> bool:
+                is_known = isinstance(value, Known) or (right == NONE and not isinstance(value, Unknown))
+                return not is_known or (value == right) is same
+
+            _narrow(machine, inner.left, frame, fits)
             if same and isinstance(evaluate(machine, inner.left, frame), Unknown):
                 _bind(machine, inner.left.id, right, frame)
     elif (
@@ -126,7 +126,7 @@ def counts_anew(machine: Machine, node: ast.If, frame: Frame) -> tuple[Any, Cycl
     """What makes `if seen == k:` hold every few passes of a loop that counts `seen`, as the body sets it back to a constant, and its cycle."""
     either = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or)
     for part in node.test.values if either and isinstance(node.test, ast.BoolOp) else [node.test]:
-        if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], ast.Eq | ast.GtE):
+        if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], (ast.Eq, ast.GtE)):
             continue
         if isinstance(part.left, _NAMES) and _why(machine, part.left, frame) == CHANGES:
             counted, key = ast.unparse(part.left), _key(machine, part, frame)
@@ -172,7 +172,7 @@ def _plain(test: ast.expr) -> tuple[str, tuple[ast.expr, ...]] | None:
         return None
     if any(isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant) for part in parts):
         return None
-    inner = {id(part.value) for part in parts if isinstance(part, ast.Attribute | ast.Subscript)}
+    inner = {id(part.value) for part in parts if isinstance(part, (ast.Attribute, ast.Subscript))}
     names = [part for part in parts if isinstance(part, _NAMES) and id(part) not in inner]
     return ast.dump(test), tuple(names)
 

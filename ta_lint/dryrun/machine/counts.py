@@ -88,7 +88,7 @@ def of_a_count(machine: "Machine", kind: ast.AST, left: Value, right: Value) -> 
     whys = {one.why for one in unknown}
     if isinstance(kind, ast.Mult) and SCALE in whys:
         return Unknown(SCALE, "float")
-    if isinstance(kind, ast.cmpop | ast.Mod):
+    if isinstance(kind, (ast.cmpop, ast.Mod)):
         return _asked(kind, left, right) if isinstance(kind, ast.cmpop) else _remainder(machine, left, right)
     if isinstance(kind, ast.FloorDiv) and isinstance(left, Length):  # `len(dataset) // batch_size`
         whole = len(unknown) == 2 and left.why == LENGTH and unknown[1].why != COMPUTED
@@ -102,7 +102,7 @@ def of_a_count(machine: "Machine", kind: ast.AST, left: Value, right: Value) -> 
         return Length(floor.measured, by=floor.by, why=COMPUTED, factors=combined(kind, left, right))
     if isinstance(kind, ast.Sub) and isinstance(left, Length) and right == Known(1) and left.by is None:
         return Length(left.measured, less=left.less + 1)
-    if isinstance(kind, ast.Add | ast.Sub) and (isinstance(left, Known) or isinstance(right, Known)):
+    if isinstance(kind, (ast.Add, ast.Sub)) and (isinstance(left, Known) or isinstance(right, Known)):
         for one in unknown:
             if isinstance(one, Cycle):
                 return Cycle(CYCLE, "int", one.count, restarts=one.restarts)
@@ -122,7 +122,7 @@ def _asked(kind: ast.cmpop, left: Value, right: Value) -> Unknown | None:
     unknown = [one for one in (left, right) if isinstance(one, Unknown)]
     whys = {one.why for one in unknown}
     begins_anew = isinstance(left, Unknown) and left.why == CYCLE and not isinstance(left, Cycle)
-    if begins_anew and isinstance(kind, ast.Eq | ast.GtE):  # `seen == k`, where `seen` is 0 again after that
+    if begins_anew and isinstance(kind, (ast.Eq, ast.GtE)):  # `seen == k`, where `seen` is 0 again after that
         return Cycle(EVERY_FEW, "bool", right, restarts=False)
     if len(unknown) == 1 and isinstance(cycle := unknown[0], Cycle):
         return Cycle(EVERY_FEW, "bool", cycle.count, restarts=cycle.restarts)

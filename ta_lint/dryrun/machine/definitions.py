@@ -1,6 +1,7 @@
 """Functions, classes and their decorators."""
 
 import ast
+from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
@@ -8,10 +9,25 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Exhausted, Machine, Raised
 from ta_lint.dryrun.machine.tables import evaluate, evaluates, executes, run
-from ta_lint.dryrun.values import Class, External, Function, Native, Object, Unknown, Value, options
+from ta_lint.dryrun.values import (
+    REST,
+    Class,
+    External,
+    Function,
+    Module,
+    Native,
+    Object,
+    Sequence,
+    Table,
+    Unknown,
+    Value,
+    options,
+)  # fmt: skip
 
 MOST_OF_A_DECORATOR = 1000
 """Statements and calls of a decorator. One that takes more, such as one that writes documentation, is left out."""
+MOST_REGISTERED = 300
+"""Statements and calls of a decorator that leaves what it gets as it is, over all that it decorates: no more of it is registered."""
 
 
 def _function(
@@ -75,11 +91,20 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
                 made.fields["set"] = value
             return made
     by = evaluate(machine, decorator, frame)
-    if isinstance(by, External | Unknown):
-        return value
     code = by.node if isinstance(by, Function) else decorator
-    if code in machine.heavy:
+    if isinstance(by, (External, Unknown)) or code in machine.heavy:
         return value
+    mark, steps = machine.state.mark, machine.steps
+    result = _applied(machine, by, value, decorator, code)
+    if result is not value and not isinstance(result, Unknown):
+        return result
+    if isinstance(by, Function):
+        _registered(machine, by, mark, machine.steps - steps)
+    return value
+
+
+def _applied(machine: Machine, by: Value, value: Value, decorator: ast.expr, code: ast.AST) -> Value:
+    """What a decorator gives for a function or class, which is that itself if the decorator takes too long."""
     depth, limit = len(machine.frames), machine.limit
     waits = value.node if isinstance(by, Native) and isinstance(value, Function) else None
     if waits in machine.called:
@@ -88,24 +113,47 @@ def _decorated(machine: Machine, decorator: ast.expr, value: Value, frame: Frame
         machine.called.add(waits)
     machine.limit = min(limit, machine.steps + MOST_OF_A_DECORATOR)
     try:
-        result = call(machine, by, [value], {}, decorator)
+        return call(machine, by, [value], {}, decorator)
     except Raised:
-        result = value
+        return value
     except Exhausted:
         machine.heavy.add(code)
-        result = value
+        return value
     finally:
         del machine.frames[depth:]
         machine.limit = limit
         if waits is not None:
             machine.called.discard(waits)
-    return value if isinstance(result, Unknown) else result
+
+
+def _registered(machine: Machine, by: Function, mark: int, steps: int) -> None:
+    """A decorator has left what it got as it was. Once it has taken too many steps for that, what it writes into, such as a registry of models,
+    gets more that nobody looks at.
+    """
+    machine.registering[by.node] = machine.registering.get(by.node, 0) + steps
+    if machine.registering[by.node] <= MOST_REGISTERED:
+        return
+    machine.heavy.add(by.node)
+    written = {store for store, _ in machine.state.changes(mark)}
+    pending: list[Any] = [*by.frame.names.values(), *by.frame.module.names.values()]
+    seen: set[int] = set()
+    while pending:
+        one = pending.pop()
+        if not isinstance(one, Object) or isinstance(one, (Class, Module)) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        pending += one.every if isinstance(one, Sequence) else one.fields.values()
+        if id(one.fields) in written and isinstance(one, Sequence):
+            machine.state.extend(one, Unknown("what a decorator adds"))
+        elif id(one.fields) in written and isinstance(one, Table):
+            machine.state.write(one.fields, REST, Unknown("what a decorator adds"))
 
 
 @executes(ast.ClassDef)
 def _class(machine: Machine, node: ast.ClassDef, frame: Frame) -> Flow:
     bases = [_base(evaluate(machine, base, frame)) for base in node.bases]
     cls = Class(node.name, tuple(bases) or (library.OBJECT,), None, node, machine.place(node))
+    machine.extended.update(cls.mro[1:])
     body = Frame(frame.file, frame, None, cls)
     machine.frames.append(body)
     try:

@@ -95,14 +95,16 @@ def enter_class(machine: Machine, cls: Class) -> None:
     """
     methods = _methods(machine, cls)
     left = [one for one in methods if one.node not in machine.called]
-    if not left:
+    start = cls.find("__init__")
+    if not left and not (isinstance(start, Function) and start.node not in machine.called):
         return
     framework = cls.find(FRAMEWORK)
     runs = framework is not None and len(left) == len(methods)
     machine.outline = not runs and not any(trains(machine, one) for one in (cls, *methods))
     made = machine.ready.get(cls) or (machine.instances.get(cls) if machine.outline else None)
+    machine.guessing = made is None
     instance = made or _guarded(machine, lambda: _instance(machine, cls))
-    machine.outline = False
+    machine.outline = machine.guessing = False
     if instance is None:
         return
     if framework is not None and runs:

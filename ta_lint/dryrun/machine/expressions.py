@@ -7,9 +7,9 @@ from typing import Any
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import library
-from ta_lint.dryrun.machine.amounts import compared, cuts_out
 from ta_lint.dryrun.machine.asked import asked_of_variable
 from ta_lint.dryrun.machine.assigning import assign
+from ta_lint.dryrun.machine.batches import cuts_out
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import ANY, Stopped, call, native
 from ta_lint.dryrun.machine.comprehensions import INSIDE, MOST_ENTRIES
@@ -17,6 +17,7 @@ from ta_lint.dryrun.machine.conditions import assume, decide, is_none
 from ta_lint.dryrun.machine.counts import Cycle
 from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.iteration import collected, each, elements
+from ta_lint.dryrun.machine.last_batches import compared
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute, boolean, item, key_of, part_of, truth
 from ta_lint.dryrun.machine.operators import LARGEST, binary
@@ -271,18 +272,18 @@ def _compare(machine: Machine, node: ast.Compare, frame: Frame) -> Value:
 
 
 def _compared(machine: Machine, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
-    if isinstance(kind, ast.Is | ast.IsNot):
+    if isinstance(kind, (ast.Is, ast.IsNot)):
         same = _is_same(left, right)
         return boolean(None if same is None else same is isinstance(kind, ast.Is))
-    if isinstance(kind, ast.In | ast.NotIn):
+    if isinstance(kind, (ast.In, ast.NotIn)):
         inside = _is_in(machine, left, right, node)
         return boolean(None if inside is None else inside is isinstance(kind, ast.In))
-    if isinstance(kind, ast.Eq | ast.NotEq) and (left == NONE or right == NONE):
+    if isinstance(kind, (ast.Eq, ast.NotEq)) and (left == NONE or right == NONE):
         same = _is_same(left, right)
         return boolean(None if same is None else same is isinstance(kind, ast.Eq))
-    if isinstance(kind, ast.Eq | ast.NotEq) and isinstance(left, Class) and isinstance(right, Class):
+    if isinstance(kind, (ast.Eq, ast.NotEq)) and isinstance(left, Class) and isinstance(right, Class):
         return boolean((left is right) is isinstance(kind, ast.Eq))
-    if isinstance(kind, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+    if isinstance(kind, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
         compared(machine, left, right, node)
     return binary(machine, kind, left, right, node)
 
@@ -394,7 +395,9 @@ def _call(machine: Machine, node: ast.Call, frame: Frame) -> Value:
             if rest is not None:
                 loose = True
                 kwargs.update({ANY: rest} if not isinstance(rest, Unknown) else {})
-    if isinstance(function, Unknown | External):
+    if function is library.SUPER and len(args) == 2:
+        return _super_of(frame, *args)
+    if isinstance(function, (Unknown, External)):
         asked = [name for name, value in kwargs.items() if value == TRUE]
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
         machine.program.acts(machine, [called, *asked], node)
@@ -419,3 +422,13 @@ def _super(frame: Frame) -> Value:
     if inner is None or inner.owner is None or inner.receiver is None:
         return Unknown("super() outside of a method")
     return Object(library.SUPER, None, {"class": inner.owner, "object": inner.receiver})
+
+
+def _super_of(frame: Frame, cls: Value, receiver: Value) -> Value:
+    """`super(Own, self)`; a name of the class that nobody knows is that of the method's."""
+    if not isinstance(cls, Class):
+        return _super(frame)
+    own = receiver if isinstance(receiver, Class) else library.class_of(receiver)
+    if own is None or not own.is_a(cls):
+        return Unknown("super() of another class")
+    return Object(library.SUPER, None, {"class": cls, "object": receiver})

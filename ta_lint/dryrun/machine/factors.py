@@ -90,11 +90,11 @@ def factors_of(value: Value) -> Factors | None:
     """The factors of a number, None if it is none."""
     if isinstance(value, Known):
         number = value.value
-        return Factors(float(number)) if isinstance(number, int | float) and abs(number) < 1e12 else None
+        return Factors(float(number)) if isinstance(number, (int, float)) and abs(number) < 1e12 else None
     if isinstance(value, Multiple):
         return value.factors
     # an object that a number is multiplied by is only guessed, by its name
-    return Factors(1.0, {value: 1}) if isinstance(value, Unknown | Object) else None
+    return Factors(1.0, {value: 1}) if isinstance(value, (Unknown, Object)) else None
 
 
 def combined(kind: ast.AST, left: Value, right: Value) -> Factors | None:
@@ -102,9 +102,9 @@ def combined(kind: ast.AST, left: Value, right: Value) -> Factors | None:
     one, other = factors_of(left), factors_of(right)
     if one is None or other is None:
         return None
-    if isinstance(kind, ast.Mult | ast.Div | ast.FloorDiv):
+    if isinstance(kind, (ast.Mult, ast.Div, ast.FloorDiv)):
         return one.times(other, 1 if isinstance(kind, ast.Mult) else -1)
-    if not isinstance(kind, ast.Add | ast.Sub):
+    if not isinstance(kind, (ast.Add, ast.Sub)):
         return None
     if isinstance(right, Known):
         return one

@@ -10,6 +10,7 @@ from ta_lint.dryrun.values import (
     Class,
     Function,
     Known,
+    Object,
     Sequence,
     Setting,
     Table,
@@ -25,7 +26,7 @@ def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Valu
     given: dict[str, Value] = {}
     for one in every:
         default = function.defaults.get(one.arg)
-        if isinstance(default, Known | Class | Function) and default != NONE:
+        if isinstance(default, (Known, Class, Function)) and default != NONE:
             given[one.arg] = Setting(default.value) if isinstance(default, Known) else default
             continue
         asked = asked_of(function, one.arg)
@@ -39,8 +40,18 @@ def _anything(name: str, default: Value | None) -> Value:
     something = Unknown(f"the argument {name}")
     if default is None:
         return something
-    is_empty = isinstance(default, Table | Sequence) and not _inside(default)
-    return Choice((default, something)) if default == NONE or is_empty else default
+    is_empty = isinstance(default, (Table, Sequence)) and not _inside(default)
+    return Choice((default, something)) if default == NONE or is_empty else _settings(default)
+
+
+def _settings(default: Value) -> Value:
+    """A default that a library made of texts alone, as `torch.device("cpu")` is: who calls may pass one of others."""
+    if type(default) is not Object or default.cls.node is not None or not default.fields:
+        return default
+    texts = [(name, one) for name, one in default.fields.items() if isinstance(one, Known)]
+    if len(texts) < len(default.fields) or not all(isinstance(one.value, str) for _, one in texts):
+        return default
+    return Object(default.cls, default.made, {name: Setting(one.value) for name, one in texts})
 
 
 def _inside(container: Table | Sequence) -> list[Value]:

@@ -10,6 +10,7 @@ from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.counts import COUNT
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.sources import read_of
 from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.values import (
     DATA,
@@ -48,7 +49,7 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
         return tuple(Known(key) for key, _ in value.entries()), rest
     if isinstance(value, Stream):
         return value
-    if isinstance(value, Known) and isinstance(value.value, str | tuple | list):
+    if isinstance(value, Known) and isinstance(value.value, (str, tuple, list)):
         return tuple(Known(one) for one in value.value), None
     if isinstance(value, Choice):
         return _of_either(machine, value, node)
@@ -66,7 +67,9 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
             args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
             return (), attempt(machine, following, args, node)
     if isinstance(value, Unknown):
-        return (), Unknown(value.why, DATA if is_data(value) else None)
+        read = read_of(value)
+        is_part = read is not None and read.key is not None  # a loop over the whole file goes over its keys
+        return (), Unknown(value.why, DATA if is_data(value) else None, source=read if is_part else None)
     return (), Unknown("an element of what is not known")
 
 
@@ -107,6 +110,13 @@ def exact(found: Elements | Stream) -> bool:
     return not found.settles if isinstance(found, Stream) else found[1] is None and _are_few(found[0])
 
 
+def in_two(found: Elements) -> Elements:
+    """The first element, and one that stands for all others."""
+    items, rest = found
+    others = [*items[1:], *([] if rest is None else [rest])]
+    return items[:1], joined(others) if others else None
+
+
 def _are_few(items: tuple[Value, ...]) -> bool:
     return len(items) <= UNROLLED or (
         len(items) <= UNROLLED_OBJECTS and all(_is_itself(one) for one in items)
@@ -121,11 +131,14 @@ def _several(machine: Machine, one: Value, count: int, node: ast.AST) -> list[Va
     return [call(machine, copied, [one], {}, node) for _ in range(count)]
 
 
-def _is_itself(value: Value, outer: frozenset[int] = frozenset()) -> bool:
-    """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter, other than the `outer` ones."""
+def _is_itself(value: Value, *, alike: bool = False, outer: frozenset[int] = frozenset()) -> bool:
+    """Whether a value is an object with an identity, or a tuple with one, such as a name with its parameter, other than the `outer` ones; with
+    `alike`, one that another may stand for as well, such as a tensor of data.
+    """
     if isinstance(value, Sequence):
-        return any(id(one) not in outer and _is_itself(one, outer | {id(value)}) for one in value.items)
-    return isinstance(value, Object)
+        inner = outer | {id(value)}
+        return any(id(one) not in outer and _is_itself(one, alike=alike, outer=inner) for one in value.items)
+    return isinstance(value, Object) and (alike or value.alike() is None)
 
 
 def each(found: Elements | Stream, consumer: Consumer) -> Flow:
@@ -135,9 +148,7 @@ def each(found: Elements | Stream, consumer: Consumer) -> Flow:
     """
     if isinstance(found, Stream):
         return found.each(consumer)
-    items, rest = found
-    if not _are_few(items):
-        items, rest = items[:1], joined([*items[1:], *([] if rest is None else [rest])])
+    items, rest = found if _are_few(found[0]) else in_two(found)
     passes = [*items, *([] if rest is None else [rest])]
     if rest is not None and not items:
         passes.append(_another(rest))
@@ -156,7 +167,7 @@ def _another(value: Value, outer: frozenset[int] = frozenset()) -> Value:
             return Sequence(value.cls, items, None, value.made)
         return value
     if isinstance(value, Unknown) and value.why != COUNT:
-        return Unknown(value.why, value.type, value.of, value.cuts)
+        return Unknown(value.why, value.type, value.of, value.cuts, source=read_of(value))
     return value
 
 
@@ -196,7 +207,7 @@ def unpacked(machine: Machine, value: Value, count: int, star: int | None, node:
         if rest is None and len(items) != count:
             return [Unknown("it does not fit")] * count
         left = count - len(items)
-        if rest is not None and _is_itself(rest) and left > 1:
+        if rest is not None and _is_itself(rest, alike=True) and left > 1:
             return [*items[:count], *_several(machine, rest, left, node)]
         return [*items[:count], *[rest or NONE] * left]
     behind = count - star - 1

@@ -9,6 +9,7 @@ from ta_lint.dryrun.values import (
     Choice,
     Class,
     External,
+    Hidden,
     Known,
     Native,
     Object,
@@ -25,6 +26,8 @@ E = TypeVar("E", bound=Effect)
 _NAMES: dict[str, Value] = {}
 _FAMILIES: list[tuple[str, Callable[[str], Value | None]]] = []
 _LAST: list[tuple[str, Callable[[str], Value | None]]] = []
+_STANDING_FOR_ALL: set[Class] = set()
+"""Classes whose objects may be of any class that derives from them."""
 
 WITHIN = "the name of a parameter within a network"
 """Why a name is not known that has several parts: of the layers above the parameter, and its own."""
@@ -98,9 +101,13 @@ def family(prefix: str, make: Callable[[str], Value | None], *, of_last_resort: 
 
 
 def new_class(*names: str, bases: Iterable[Class] = (OBJECT,)) -> Class:
-    """A class of a library, under all its full names; the first is its own."""
+    """A class of a library, under all its full names; the first is its own. One that ends in `*` is what a module has under any name, so
+    that the class stands for all that derive from it.
+    """
     cls = Class(names[0], tuple(bases))
     define(cls, *names)
+    if any(name.endswith(".*") for name in names):
+        _STANDING_FOR_ALL.add(cls)
     return cls
 
 
@@ -145,7 +152,7 @@ def class_of(value: Value) -> Class | None:
             STRING
             if isinstance(value.value, str)
             else NUMBER
-            if isinstance(value.value, int | float)
+            if isinstance(value.value, (int, float))
             else None
         )
     if isinstance(value, Unknown):
@@ -180,7 +187,7 @@ _CONSTANTS: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bo
 
 def _is_instance(value: Value, kind: Value) -> bool | None:
     if isinstance(kind, Native) and kind.name == "builtins.type":
-        return None if isinstance(value, Unknown | External) else isinstance(value, Class)
+        return None if isinstance(value, (Unknown, External)) else isinstance(value, Class)
     if not isinstance(kind, Class):
         return False if isinstance(value, Known) and isinstance(kind, External) else None
     if isinstance(value, Known):
@@ -189,7 +196,8 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
         if value.cls.is_a(kind):
             return True
         unclear = value.cls.out_of_sight or kind.out_of_sight or kind.find("__class_getattr__") is not None
-        return None if unclear else False
+        may_be_one = value.cls in _STANDING_FOR_ALL and kind.is_a(value.cls)
+        return None if unclear or may_be_one else False
     if isinstance(value, Unknown) and value.type is not None:
         return value.type == kind.name or None
     return None
@@ -198,6 +206,21 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
 def list_of(items: Iterable[Value], rest: Value | None = None) -> Sequence:
     """A list of these."""
     return Sequence(LIST, tuple(items), rest)
+
+
+ONCE = Hidden("that it is a generator, which can be gone over once")
+
+
+def once(value: Value) -> Value:
+    """Elements that a generator gives."""
+    if isinstance(value, Sequence):
+        value.fields[ONCE] = Known(True)
+    return value
+
+
+def is_once(value: Value) -> bool:
+    """Whether it is a generator, of which nothing is left when something has gone over it."""
+    return isinstance(value, Sequence) and ONCE in value.fields
 
 
 def tuple_of(items: Iterable[Value], rest: Value | None = None) -> Sequence:

@@ -11,13 +11,16 @@ from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.conditions import decide
 from ta_lint.dryrun.machine.counts import BOUND, CHANGES, Length
 from ta_lint.dryrun.machine.frame import Frame, Pass
-from ta_lint.dryrun.machine.iteration import each, elements, exact
+from ta_lint.dryrun.machine.iteration import each, elements, exact, in_two
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
 from ta_lint.dryrun.streams import Stream
 from ta_lint.dryrun.values import Choice, Known, Mergeable, Object, Place, Unknown, Value
 
 PASSES = 2
+DEEP = 3
+"""Inside so many loops, a loop runs for its first element and once for all others, and only once in their first passes: otherwise each loop of a
+nest would double the work."""
 
 
 @executes(ast.For, ast.AsyncFor)
@@ -28,6 +31,8 @@ def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
     if isinstance(found, Stream) and found.few is not None and not _has_loop(node):
         found = found.few, None
     source = over if isinstance(found, tuple) else found.of or found
+    if len(machine.passes) >= DEEP and isinstance(found, tuple):
+        found = in_two(found)
     loop = Repetition(machine, node, frame, source, exact=exact(found))
     counted = given if isinstance(given, Stream) else over
     if isinstance(counted, Object) and BOUND in counted.fields:
@@ -70,8 +75,8 @@ def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
 
 def _counter(test: ast.expr) -> ast.Compare | None:
     """The condition of a loop that goes on while one thing is less than another."""
-    plain = ast.Name | ast.Attribute
-    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt | ast.LtE):
+    plain = (ast.Name, ast.Attribute)
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Lt, ast.LtE)):
         return test if isinstance(test.left, plain) and isinstance(test.comparators[0], plain) else None
     return None
 
@@ -80,7 +85,7 @@ def _counter(test: ast.expr) -> ast.Compare | None:
 def _has_loop(node: ast.For) -> bool:
     """Whether a loop has a loop inside."""
     return any(
-        isinstance(part, ast.For | ast.AsyncFor | ast.While)
+        isinstance(part, (ast.For, ast.AsyncFor, ast.While))
         for statement in node.body
         for part in ast.walk(statement)
     )
@@ -95,6 +100,8 @@ class Repetition:
         self.machine = machine
         self.frame = frame
         self.doubt = machine.doubt
+        self.once = not exact and sum(one.number == 0 for one in machine.passes) >= DEEP
+        """Whether a single pass will do, since the loops around it come here again."""
         self.bound: set[tuple[int, Any]] = set()
         """What the loop itself assigns in a pass."""
         self.now = Pass(
@@ -120,6 +127,8 @@ class Repetition:
 
     def run(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         """One more pass, and yet another where the settled one ends otherwise than it begins. `bind` assigns what the loop goes over."""
+        if self.once and self.now.number == 0:
+            return Flow.ON
         flow = self._pass(bind, body)
         if flow is Flow.ON and self.now.settled and self._still_changes():
             flow = self._pass(bind, body)
@@ -143,6 +152,8 @@ class Repetition:
                 if flow is not Flow.GONE or now.continues:
                     flow = Flow.ON
                     machine.program.passed(machine, now)
+            elif now.number == 0 and not now.continues:
+                machine.ends(now)
         finally:
             machine.frames.pop()
             machine.passes.pop()
@@ -176,7 +187,7 @@ class Repetition:
                 may_end_it = isinstance(self.now.loop.node, ast.While)
                 changed = not (may_end_it or new.is_settled(old if isinstance(old, Mergeable) else None))
             else:
-                constant = isinstance(old, Known) and isinstance(new, Known | Unknown | Choice)
+                constant = isinstance(old, Known) and isinstance(new, (Known, Unknown, Choice))
                 changed = constant and old != new
             if changed and at not in self.bound and at[0] not in self.now.inside:
                 found = True
@@ -209,7 +220,7 @@ class Repetition:
 
 
 def _counts(known: Known) -> bool:
-    return isinstance(known.value, int | float) and not isinstance(known.value, bool)
+    return isinstance(known.value, (int, float)) and not isinstance(known.value, bool)
 
 
 def _is_next(before: Value, after: Value) -> bool:

@@ -4,42 +4,31 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, NoReturn
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.memo import Memo
+from ta_lint.dryrun.machine.modes import MODES
 from ta_lint.dryrun.state import Changes, State
-from ta_lint.dryrun.values import ENDS, Class, Mergeable, Object, Place, Unknown, Value, join
+from ta_lint.dryrun.values import ENDS, Class, Object, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
 """Statements and calls of an entry. More of them is a table of constants, or code that no bound would end."""
 ENTRIES = 8
 """All entries of a file have so many times the steps of one."""
+MOST_SPARE = 30_000
+"""Steps that a script may take for what it imports, at most,"""
+SPARE_OF_A_BYTE = 0.5
+"""and for a byte of that."""
 MANY = 100
 """How often a pass after the first is taken to run: what happens in it is the rule, what happens in the first alone is not."""
 LIGHTER = 4
 """So many steps of a library's program count as one of the user's: the loop of a trainer is long, and the same for all."""
 MOST_THROWN = 8
 """Exceptions that are told apart where they are caught."""
-
-
-@dataclass(frozen=True, slots=True)
-class Half(Mergeable):
-    """Whether the precision that is chosen for operations is float16, on some path at least."""
-
-    on: bool = False
-
-    def either(self, other: "Half") -> "Half":
-        """Whether it is on one of two paths."""
-        return self if self.on else other
-
-
-MODES = {"recording": True, "autocast": False, "half": Half(), "scaler": None, "in sight": True}
-"""Whether autograd records, whether the precision of an operation is chosen for it, and whether that is float16, the gradient scaler that
-makes a step, and whether all context managers around are in sight, where nothing else is said.
-"""
 
 
 class Raised(Exception):
@@ -87,6 +76,10 @@ class Machine:
         """The modules whose `forward` runs now, the outermost first,"""
         self.around_layers = 0
         """and how many loops are around the outermost."""
+        self.extended = set[Any]()
+        """The classes that others derive from, which perhaps nobody makes objects of."""
+        self.guessing = False
+        """Whether an object is made that no code here makes, of guessed arguments."""
         self.draws = 0
         """How many calls of `next` go on."""
         self.goes_on = 0
@@ -101,6 +94,10 @@ class Machine:
         """The step at which what runs now is cut off."""
         self.end = ENTRIES * most
         """The step at which all entries of the file are."""
+        self._spare = 0
+        """Steps that a script may take more, as it runs what it imports;"""
+        self._has_more = self._is_script = False
+        """whether it takes them, and whether its own statements run now."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.optimizers: list[Any] = []
@@ -109,8 +106,12 @@ class Machine:
         """and the first of them that is its own."""
         self.modules_switched: dict[Any, None] = {}
         """The modules that something has put into a mode."""
-        self._alternatives: dict[int, set[int]] = {}
-        """Those that were built on other paths than one, so that there is either it or them; all by their ids."""
+        self.modules_built: list[Any] = []
+        """All modules, in order, which keeps them alive and their ids apart."""
+        self._arms: dict[int, dict[int, int]] = {}
+        """By the id of an optimizer or a module: the branches that build one on several paths, by their numbers, with the path that built it."""
+        self._parted = 0
+        """How many branches have built some on several paths."""
         self.hooks: list[tuple[Value, Value, Place]] = []
         """What backward passes call, for the gradient of which tensor, and where the program says so."""
         self.guessed: dict[tuple[Value | None, str], Value] = {}
@@ -136,6 +137,8 @@ class Machine:
         """Who catches exceptions, the innermost last."""
         self.heavy: set[ast.AST] = set()
         """The decorators that have taken too many steps."""
+        self.registering: dict[ast.AST, int] = {}
+        """The steps of each decorator that has given back what it got."""
         self.checking = False
         """Whether this is for type checkers alone, `if TYPE_CHECKING`: what is imported here need not run."""
         self.outline = False
@@ -231,7 +234,7 @@ class Machine:
     @property
     def is_late(self) -> bool:
         """Whether the entry has used up half of its steps: what has run before is not looked into any more."""
-        return self.limit - self.steps < self.most // 2
+        return self._has_more or self.limit - self.steps < self.most // 2
 
     def step(self) -> None:
         """One more statement or call.
@@ -245,7 +248,13 @@ class Machine:
                 return
         self.steps += 1
         if self.steps > self.limit:
-            raise Exhausted
+            if not self._is_script or not self._spare:
+                raise Exhausted
+            self.limit, self._spare, self._has_more = self.limit + self._spare, 0, True
+
+    def allow_for(self, size: int) -> None:
+        """Let the script take more steps, as it imports a module of so many bytes."""
+        self._spare = min(self._spare + int(SPARE_OF_A_BYTE * size), MOST_SPARE)
 
     def start(self) -> None:
         """An entry begins: with steps of its own, and nothing around it."""
@@ -258,11 +267,12 @@ class Machine:
                 self.state.write(self.modes, name, value)
 
     @contextmanager
-    def aside(self, most: int | None = None) -> Iterator[None]:
+    def aside(self, most: int | None = None, *, is_script: bool = False) -> Iterator[None]:
         """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it. It takes at
-        most so many steps, and goes no further.
+        most so many steps, and goes no further; a script goes on for what it imports.
         """
         self.memo.spoil()
+        outer, self._is_script = self._is_script, is_script
         depth, steps = len(self.frames), self.steps
         now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
         self.passes, self.doubt, self.state = [], 0, State()
@@ -276,6 +286,7 @@ class Machine:
                 self.break_off(error)
             self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
+            self._is_script, self._has_more = outer, outer and self._has_more
             del self.frames[depth:]
             self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches = now
             self.limit += self.steps - steps
@@ -289,7 +300,7 @@ class Machine:
         ends, raised, parted = [], 0, False
         built: list[list[Any]] = []
         for arm in arms:
-            known = set(map(id, self.optimizers))
+            known, modules = set(map(id, self.optimizers)), len(self.modules_built)
             self.doubt = doubt + 1
             self.assumed = dict(assumed)
             before = len(self.events)
@@ -308,7 +319,8 @@ class Machine:
                         self.once(before, leaves=self._left(flow))
                     self.leave(flow)
             self.state.undo(mark)
-            if new := [one for one in self.optimizers if id(one) not in known]:
+            new = [one for one in self.optimizers if id(one) not in known] + self.modules_built[modules:]
+            if new:
                 built.append(new)
         self.doubt, self.assumed = doubt, assumed
         if len(built) > 1:
@@ -323,15 +335,20 @@ class Machine:
 
     def _note_alternatives(self, built: list[list[Any]]) -> None:
         """These were built on different paths."""
-        for own in built:
-            others = {id(one) for some in built if some is not own for one in some}
+        self._parted += 1
+        for arm, own in enumerate(built):
             for one in own:
-                self._alternatives.setdefault(id(one), set()).update(others)
+                self._arms.setdefault(id(one), {})[self._parted] = arm
 
     def are_alternatives(self, values: Sequence[Value]) -> bool:
-        """Whether there is one of these optimizers and none of the others, so that what happens to one of them happens to the one there is."""
-        ids = {id(one) for one in values}
-        return len(ids) > 1 and all(ids - {one} <= self._alternatives.get(one, set()) for one in ids)
+        """Whether there is one of these optimizers or modules and none of the others, so that what happens to one of them happens to the one
+        there is.
+        """
+        arms = [self._arms.get(one, {}) for one in {id(each) for each in values}]
+        return len(arms) > 1 and all(
+            any(first[branch] != second.get(branch, first[branch]) for branch in first)
+            for first, second in combinations(arms, 2)
+        )
 
     def _left(self, flow: Flow) -> int:
         """How many loops end here: those of the function that is left."""
@@ -349,6 +366,14 @@ class Machine:
                 some_pass=some_pass,
                 leaves=max(event.leaves, leaves),
             )
+
+    def ends(self, now: Pass) -> None:
+        """A loop certainly ends in this pass of it: what has happened in it leaves it."""
+        depth = len(self.passes)
+        for number in range(now.events, len(self.events)):
+            event = self.events[number]
+            if event.leaves == len(event.passes) - depth:
+                self.events[number] = replace(event, leaves=event.leaves + 1)
 
     def every_few(self, waits: Any, arm: Callable[[], Flow]) -> Flow:
         """Run what happens every few passes of the innermost loop, as `conditions.comes_round` says. If it goes on with the next pass, so does what is left of this one."""

@@ -101,7 +101,7 @@ class Arguments:
             or cls is External
             or cls is Native
             or value is None
-            or isinstance(value, Class | Function | Module)
+            or isinstance(value, (Class, Function, Module))
         ):
             return value
         if cls is Setting:
@@ -297,7 +297,7 @@ class Memo:
 
     def _parts(self, top: Notes, value: Any, born: int) -> None:
         """What is outside of a function, and may be read by it once it has this value."""
-        if isinstance(value, Sequence | Table) and type(value) in (Sequence, Table):
+        if isinstance(value, (Sequence, Table)) and type(value) in (Sequence, Table):
             at = id(value.fields), WHOLE
             if at in top.reads:
                 return
@@ -315,7 +315,7 @@ class Memo:
             self._parts(top, value.receiver, born)
             self._parts(top, value.function, born)
         elif isinstance(value, OnDemand) or (
-            isinstance(value, Object) and not isinstance(value, Class | Function | Module)
+            isinstance(value, Object) and not isinstance(value, (Class, Function, Module))
         ):
             self.spoil()
 
@@ -411,7 +411,7 @@ class _Again:
 
     def _stays(self, value: Any) -> bool:
         """Whether a value is the same for all calls."""
-        if value is None or isinstance(value, Known | External | Native | Module):
+        if value is None or isinstance(value, (Known, External, Native, Module)):
             return True
         if isinstance(value, Object) and id(value.fields) in self._outside:
             return True

@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from ta_lint.dryrun.machine import library
+from ta_lint.dryrun.machine import library, sizes
 from ta_lint.dryrun.machine.amounts import ITEMS, as_item
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call, native
@@ -33,8 +33,8 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
-    contents,
     cuts_of,
+    each_in,
     is_data,
     joined,
     options,
@@ -48,7 +48,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         if len(found) > 1 and all(isinstance(one, Bound) for one in found):
             return Choice(tuple(dict.fromkeys(found)))  # however many: what is called may change its object
         return joined(found)
-    if isinstance(value, External | Native):
+    if isinstance(value, (External, Native)):
         known = library.find(f"{value.name}.{name}")
         _noted(machine, known)
         unseen = library.UNSEEN.find(name) if isinstance(known, External) else None
@@ -64,15 +64,23 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         return Bound(value, own) if own is not None else part_of(value, name, name)
     if value.cls is library.SUPER and "object" in value.fields:
         return _above(machine, value, name, node)
-    has_fields = not isinstance(value, Sequence | Table)
-    if has_fields and name in value.fields:
+    if name in value.fields and not isinstance(value, (Sequence, Table)):
         return _field(machine, value, name, node)
-    if isinstance(value, Module | Function):
+    return _inherited(machine, value, name, node)
+
+
+def _inherited(machine: Machine, value: Object, name: str, node: ast.AST) -> Value:
+    """What an object has of its class, or of what all objects have."""
+    if isinstance(value, (Module, Function)):
         machine.memo.read(value.fields, name, ABSENT)
     own = value.cls.find(name)
     if own is not None:
         _noted(machine, own)
         return _of_instance(machine, value, own, node)
+    if isinstance(value, Function) and name in NAMES:
+        return Known(value.name)
+    if name == "__class__":
+        return value.cls
     getter = value.cls.find("__getattr__")
     if getter is not None:
         return call(machine, getter, [value, Known(name)], {}, node)
@@ -88,6 +96,8 @@ def _class_attribute(machine: Machine, cls: Class, name: str, node: ast.AST) -> 
     if found is not None:
         _noted(machine, found)
         return _of_class(cls, found)
+    if name in NAMES and (cls.node is not None or cls.name.startswith("torch.")):
+        return Known(cls.name.rpartition(".")[2])
     getter = cls.find("__class_getattr__")
     return _missing(cls, name) if getter is None else call(machine, getter, [cls, Known(name)], {}, node)
 
@@ -98,11 +108,13 @@ def _field(machine: Machine, value: Object, name: str, node: ast.AST) -> Value:
         return call(machine, found.fields["get"], [value], {}, node)
     if isinstance(found, OnDemand):
         found = machine.program.demanded(machine, value.fields, name)
-    if isinstance(value, Module | Function):
+    if isinstance(value, (Module, Function)):
         machine.memo.read(value.fields, name, found)
     return found  # type: ignore[no-any-return]
 
 
+NAMES = ("__name__", "__qualname__")
+"""What a function or class is called, as it is defined."""
 _WRAPPERS = (library.PROPERTY, library.STATICMETHOD, library.CLASSMETHOD)
 
 
@@ -146,7 +158,7 @@ def _of_class(cls: Class, found: Value) -> Value:
 
 
 def _of_instance(machine: Machine, value: Object, found: Value, node: ast.AST) -> Value:
-    if isinstance(found, Function | Native):
+    if isinstance(found, (Function, Native)):
         return Bound(value, found)
     if isinstance(found, Object) and found.cls is library.PROPERTY:
         return call(machine, found.fields["get"], [value], {}, node)
@@ -157,7 +169,7 @@ def has_attribute(value: Value, name: str) -> bool | None:
     """Whether a value certainly has an attribute, or certainly not."""
     if isinstance(value, External) and not isinstance(library.find(f"{value.name}.{name}"), External):
         return True
-    if not isinstance(value, Object) or isinstance(value, Sequence | Table):
+    if not isinstance(value, Object) or isinstance(value, (Sequence, Table)):
         return None
     cls = value if isinstance(value, Class) else value.cls
     if name in value.fields or cls.find(name) is not None:
@@ -172,13 +184,15 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         native(setter, Call(machine, node, [value, Known(name), new]))
     _keep(machine, value, new, node)
     _is_written(machine, value, name)
+    if isinstance(value, Table):
+        _set_of_table(machine, value, name, new, node)
     targets = [
-        one for one in options(value) if isinstance(one, Object) and not isinstance(one, Sequence | Table)
+        one for one in options(value) if isinstance(one, Object) and not isinstance(one, (Sequence, Table))
     ]
     for target in targets:
         if isinstance(target, Class) and target.made is None:
             machine.borrow(target, name)
-        if isinstance(target, Class | Module):
+        if isinstance(target, (Class, Module)):
             machine.memo.patched(name)
         elif isinstance(target, Function):
             machine.memo.spoil()
@@ -192,7 +206,7 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
         else:
             if (
                 name not in target.fields
-                and isinstance(found, Known | Object)
+                and isinstance(found, (Known, Object))
                 and not isinstance(found, Function)
             ):
                 target.fields[name] = found  # a branch that does not come by here leaves what the class says
@@ -203,11 +217,21 @@ def set_attribute(machine: Machine, value: Value, name: str, new: Value, node: a
             )
 
 
+def _set_of_table(machine: Machine, value: Table, name: str, new: Value, node: ast.AST) -> None:
+    """An attribute of a dictionary is set, which may be an entry. All attributes of one that is its own `__dict__` are."""
+    setter = value.cls.find("__setattr__")
+    if name == "__dict__" and new is value and value.cls.node is not None and setter is None:
+        for own, of_item in (("__getattr__", "__getitem__"), ("__setattr__", "__setitem__")):
+            set_attribute(machine, value.cls, own, library.DICT.find(of_item) or NONE, node)
+    elif setter is not None:
+        call(machine, setter, [value, Known(name), new], {}, node)
+
+
 def _keep(machine: Machine, holder: Value, value: Value, node: ast.AST) -> None:
     """A value is kept by `holder`: if code out of sight may see that, it has the value from here on."""
     if all(isinstance(one, Object) and not one.cls.out_of_sight for one in options(holder)):
         return
-    for one in contents((value,)):
+    for one in each_in((value,)):
         if isinstance(one, Object) and isinstance(kept := one.cls.find("__kept__"), Native):
             native(kept, Call(machine, node, [one]))
 
@@ -236,7 +260,10 @@ def item(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         if getter is not None:
             return call(machine, getter, [value, key], {}, node)
     where = None if read_of(value) is None else machine.place(node)
-    return part_of(value, "an item of what is not known", key_of(key), where)
+    part = part_of(value, "an item of what is not known", key_of(key), where)
+    if isinstance(value, Unknown) and value.shape is not None and part.shape is None:
+        part.shape = sizes.of_item(value.shape, key)
+    return part
 
 
 OF_WHOLES: set[str] = set()
@@ -252,7 +279,8 @@ def part_of(value: Value, name: str, key: Any = None, where: Place | None = None
         read = read_of(value)
         source = None if read is None else read.part(key, where)
         why = "" if value.why in OF_WHOLES else value.why
-        part = Unknown(why, DATA if is_data(value) else None, cuts=cuts_of(value), source=source)
+        shape = sizes.of_attribute(value.shape, key) if isinstance(key, str) else None
+        part = Unknown(why, DATA if is_data(value) else None, cuts=cuts_of(value), source=source, shape=shape)
     if key is not None:
         value.parts[key] = part
     return part
@@ -303,9 +331,12 @@ def _entry(value: Table, key: Value) -> Value:
 def set_item(machine: Machine, value: Value, key: Value, new: Value, node: ast.AST) -> None:
     """`value[key] = new`."""
     _keep(machine, value, new, node)
+    setter = library.UNSEEN.find("__setitem__")
+    if isinstance(value, Unknown) and value.type is None and isinstance(setter, Native):
+        native(setter, Call(machine, node, [value, key, new]))
     _is_written(machine, value, key_of(key))
     for target in options(value):
-        if isinstance(target, Sequence | Table) and machine.passes:
+        if isinstance(target, (Sequence, Table)) and machine.passes:
             _note(machine, target, key, new, node)
         if isinstance(target, Table):
             at = key.value if isinstance(key, Known) and _hashable(key.value) else REST
@@ -364,9 +395,9 @@ def truth(machine: Machine, value: Value, node: ast.AST) -> bool | None:
         return True if value.items else False if value.rest is None else None
     if isinstance(value, Table):
         return True if any(key is not REST for key in value.fields) else False if value.rest is None else None
-    if isinstance(value, Bound) and isinstance(value.receiver, Unknown | External):
+    if isinstance(value, Bound) and isinstance(value.receiver, (Unknown, External)):
         return None  # `state.step` may be a number
-    if isinstance(value, Class | Function | Bound | Native):
+    if isinstance(value, (Class, Function, Bound, Native)):
         return True
     if isinstance(value, Object):
         for special in ("__bool__", "__len__"):

@@ -136,13 +136,13 @@ def _text(kind: ast.AST, left: Value, right: Value) -> Value | None:
 
 
 def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:
-    if compute is operator.pow and not (isinstance(right, int | float) and abs(right) < 64):
+    if compute is operator.pow and not (isinstance(right, (int, float)) and abs(right) < 64):
         return Unknown("a large power", "float")
-    if compute is operator.mul and any(isinstance(one, str | bytes | tuple) for one in (left, right)):
+    if compute is operator.mul and any(isinstance(one, (str, bytes, tuple)) for one in (left, right)):
         return Unknown("it is repeated")
     if compute is operator.lshift and not (isinstance(right, int) and right < 256):
         return Unknown("a large number", "int")
-    if compute is operator.mod and isinstance(left, str | bytes) and _WIDTH.search(str(left)):
+    if compute is operator.mod and isinstance(left, (str, bytes)) and _WIDTH.search(str(left)):
         return Unknown("a formatted string", "str")
     try:
         result = compute(left, right)
@@ -152,6 +152,6 @@ def _computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Valu
         return Unknown("a large number", "int")
     return (
         Known(result)
-        if not isinstance(result, str | bytes) or len(result) < LARGEST
+        if not isinstance(result, (str, bytes)) or len(result) < LARGEST
         else Unknown("a long string", "str")
     )

@@ -3,6 +3,7 @@
 Its source decides, so that nothing is executed for it: it calls what trains, or a word in it names a function or class that does.
 """
 
+import ast
 import re
 from functools import cache
 
@@ -11,6 +12,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.values import Class, Function, Value
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_BACKWARD = b".backward("
 
 
 def trains(machine: Machine, value: Value) -> bool:
@@ -33,6 +35,11 @@ def _function(machine: Machine, function: Function) -> bool:
             if (one := _named(function, word)) is not None
         )
     return known[function.node]
+
+
+def goes_back(machine: Machine, path: str, body: list[ast.stmt]) -> bool:
+    """Whether these statements of a file go backward."""
+    return any(machine.program.says(path, one, _BACKWARD) for one in body)
 
 
 def actions_in(text: str) -> int:

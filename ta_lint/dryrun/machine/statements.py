@@ -6,13 +6,14 @@ from functools import partial
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import conditions, counts
-from ta_lint.dryrun.machine.amounts import SHOWN, used
 from ta_lint.dryrun.machine.assigning import assign, delete
 from ta_lint.dryrun.machine.calling import call, enter, hand_over, leave
 from ta_lint.dryrun.machine.frame import Frame
+from ta_lint.dryrun.machine.last_batches import SHOWN, used
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.operators import binary
 from ta_lint.dryrun.machine.raising import Handler, attempt, finish
+from ta_lint.dryrun.machine.reach import goes_back
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
 from ta_lint.dryrun.streams import Stream
 from ta_lint.dryrun.values import NONE, Bound, External, Known, Object, Unknown, Value, is_data, options
@@ -118,7 +119,7 @@ def _delete(machine: Machine, node: ast.Delete, frame: Frame) -> Flow:
 
 @executes(ast.If)
 def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
-    if isinstance(node.test, ast.Name | ast.Attribute) and evaluate(machine, node.test, frame) == CHECKING:
+    if isinstance(node.test, (ast.Name, ast.Attribute)) and evaluate(machine, node.test, frame) == CHECKING:
         machine.checking = True
         try:
             return run(machine, node.body, frame)
@@ -127,7 +128,7 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
     condition = evaluate(machine, node.test, frame)
     holds = conditions.verdict(machine, condition, node.test, frame)
     if holds is not None:
-        return run(machine, node.body if holds else node.orelse, frame)
+        return _one_arm(machine, node, holds, frame)
 
     def arm(holds: bool, body: list[ast.stmt]) -> Callable[[], Flow]:
         def taken() -> Flow:
@@ -145,17 +146,28 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
         machine.emit("way out", node.test, of=conditions.asks_for(machine, node.test, frame))
     arms = [arm(True, node.body), arm(False, node.orelse)]
     waits = conditions.comes_round(machine, node.test, frame) if machine.passes else None
-    cycle = None
+    cycle, is_only = None, False
     if waits is not None:
+        is_only = conditions.cycle_of(machine, node.test, frame) is not None
         cycle = conditions.some_cycle(machine, node.test, frame)
     elif machine.passes and (anew := conditions.counts_anew(machine, node, frame)) is not None:
         waits, cycle = anew
+        is_only = conditions.cycle_of(machine, node.test, frame) is not None
+    elif machine.passes and isinstance(condition, counts.Cycle) and isinstance(node.test, ast.Call):
+        waits, cycle, is_only = condition, condition, True  # a function of the program has asked
     if waits is not None:
         if cycle is not None:
-            is_only = conditions.cycle_of(machine, node.test, frame) is not None
             machine.emit("cycle", node.test, cycle=cycle, waits=waits, is_only=is_only)
         arms = [partial(machine.every_few, waits, one) for one in arms]
     return machine.branch(arms)
+
+
+def _one_arm(machine: Machine, node: ast.If, holds: bool, frame: Frame) -> Flow:
+    """What runs where the condition is known; a backward pass of the other arm alone is one that the program has switched off."""
+    taken, left = (node.body, node.orelse) if holds else (node.orelse, node.body)
+    if left and goes_back(machine, frame.file, left) and not goes_back(machine, frame.file, taken):
+        machine.emit("switched off", node)
+    return run(machine, taken, frame)
 
 
 def _limit(machine: Machine, test: ast.expr, frame: Frame) -> None:
@@ -164,7 +176,7 @@ def _limit(machine: Machine, test: ast.expr, frame: Frame) -> None:
     if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or machine.doubt > now.doubt:
         return
     counted = evaluate(machine, test.left, frame)
-    if isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq) and getattr(counted, "why", "") == counts.COUNT:
+    if isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq)) and getattr(counted, "why", "") == counts.COUNT:
         counts.limit_passes(machine, test, test.comparators[0], now.over)
 
 
@@ -260,7 +272,7 @@ def _try(machine: Machine, node: ast.Try, frame: Frame) -> Flow:
 def _all_leave(handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Whether what follows a `try` is no less certain for its handlers, since those that run do not come back."""
     return any(
-        isinstance(last, ast.Return | ast.Break | ast.Continue)
+        isinstance(last, (ast.Return, ast.Break, ast.Continue))
         for handler in handlers
         for last in handler.body[-1:]
     )

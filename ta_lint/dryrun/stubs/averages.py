@@ -1,15 +1,7 @@
 """Functions of numpy and of other libraries that make one number of many: means, sums and scores."""
 
-from ta_lint.dryrun.machine.amounts import (
-    NOTHING,
-    Amount,
-    amount,
-    averaged,
-    gone_over,
-    is_of_model,
-    of_batch,
-    side_by_side,
-)
+from ta_lint.dryrun.machine.amounts import NOTHING, averaged, gone_over, is_of_model, side_by_side
+from ta_lint.dryrun.machine.batches import Amount, amount, of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import ARRAY, method, stub
 from ta_lint.dryrun.stubs.plain import numbers

@@ -8,8 +8,9 @@ from ta_lint.core.data import read
 from ta_lint.dryrun.machine.library import DICT, list_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch import gradients
-from ta_lint.dryrun.stubs.torch.data import BATCH, LOADER
+from ta_lint.dryrun.stubs.torch.data import LOADER
 from ta_lint.dryrun.stubs.torch.modules import CRITERION, distant
+from ta_lint.dryrun.stubs.torch.pairs import OUT_OF_SIGHT
 from ta_lint.dryrun.stubs.torch.scaling import SCALER
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, PLAIN, Facts, Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCHEDULER
@@ -51,7 +52,7 @@ def _some(machine: Machine, kind: str | None, name: str, annotation: str) -> Val
             },
         )
     if kind == "batches":
-        return list_of((), Object(BATCH, None, {"of": None}))
+        return list_of((), Object(OUT_OF_SIGHT, None, {"of": None}))
     if kind == "criterion":
         return Object(CRITERION, None, {"training": TRUE})
     if kind == "batch" or (kind == "tensor" and annotation and _of_name(name) == "batch"):

@@ -4,15 +4,18 @@ import math
 from typing import NamedTuple
 
 from ta_lint.core.data import read
+from ta_lint.dryrun.machine import sizes
 from ta_lint.dryrun.machine.amounts import of_function
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import hand_over
 from ta_lint.dryrun.machine.factors import factors_of, number
 from ta_lint.dryrun.machine.library import OBJECT, define, family, method, new_class, stub
+from ta_lint.dryrun.machine.sizes import TABLE
 from ta_lint.dryrun.stubs.python.functions import read as read_numbers
 from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.stubs.python.standard import KEEPS
 from ta_lint.dryrun.stubs.torch import outputs
+from ta_lint.dryrun.stubs.torch.dtypes import NUMPY_FLOAT
 from ta_lint.dryrun.values import (
     DATA,
     NONE,
@@ -24,9 +27,10 @@ from ta_lint.dryrun.values import (
     Object,
     Unknown,
     Value,
-    contents,
     cuts_of,
+    each_in,
     is_data,
+    is_number,
 )
 
 
@@ -43,6 +47,14 @@ class Plain(NamedTuple):
 _PLAIN = read("plain.toml", Plain)
 _NUMBERS = frozenset(_PLAIN.libraries["numbers"].split())
 _OTHERS = frozenset(_PLAIN.libraries["others"].split())
+_TABLES = frozenset(f"pandas.read_{kind}" for kind in "csv excel feather fwf orc parquet stata table".split())
+_STAY = frozenset(
+    f"numpy.{name}"
+    for name in "abs array asarray ascontiguousarray clip exp float32 float64 log log10 log1p nan_to_num sqrt".split()
+)
+"""Functions whose result has the shape of what they get."""
+_FLOATS = frozenset(f"numpy.{name}" for name in "exp log log10 log1p sqrt".split())
+"""Functions that give a float64 for a number of Python."""
 _DEEPEST = 3
 """The parts of the longest name of a library."""
 _READING = {
@@ -66,12 +78,22 @@ def numbers(made: Call) -> Value:
     """Numbers and text."""
     outputs.used(made, outputs.NUMBERS, made.values())
     own = of_function(made.values())
-    return done(made, Unknown(f"what {made.function} gives", DATA, cuts=cuts_of(*made.values()), amount=own))
+    shape = (
+        TABLE
+        if made.function in _TABLES
+        else sizes.of(made.given(0, "a"))
+        if made.function in _STAY
+        else None
+    )
+    why, cuts = f"what {made.function} gives", cuts_of(*made.values())
+    is_float = made.function in _FLOATS and bool(made.args) and all(map(is_number, made.values()))
+    kind = NUMPY_FLOAT if is_float else DATA
+    return done(made, Unknown(why, kind, cuts=cuts, amount=own, shape=shape))
 
 
 def handed_on(made: Call) -> Value:
     """Numbers and text, unless it gets something else, which it may hand on."""
-    plain = all(map(_holds_none, contents(made.values()))) and not made.loose
+    plain = all(map(_holds_none, each_in(made.values()))) and not made.loose
     kind, got = (DATA, ()) if plain else (None, tuple(made.values()))
     return done(made, Unknown(f"what {made.function} gives", kind, cuts=cuts_of(*made.values()), got=got))
 

@@ -17,6 +17,7 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.program import Program
 from ta_lint.dryrun.stubs.python.functions import show
+from ta_lint.dryrun.stubs.torch.modules import renewed
 from ta_lint.dryrun.values import NONE, Known, Unknown, Value
 from ta_lint.project.layout import Layout
 
@@ -84,6 +85,13 @@ def _shown(made: Call) -> Value:
 def _wrapped(made: Call) -> Value:
     """What a library's program says of a model or an optimizer that it may keep copies of the weights for."""
     made.emit("prepare", made.argument(0, "value"))
+    return NONE
+
+
+@stub("ta_lint.renewed")
+def _renewed(made: Call) -> Value:
+    """What a library's program says of a model that gets other parameters."""
+    renewed(made, made.argument(0, "model"), str(made.constant(1, "what")))
     return NONE
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.flow import Flow
+from ta_lint.dryrun.machine import sizes
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import STREAM, list_of, method, new_class, stub, tuple_of
@@ -19,8 +20,11 @@ def part(of: Value, split: Place, number: int) -> Value:
     if isinstance(of, Sequence):
         return list_of((), joined(of.every)) if of.every else list_of(())
     if isinstance(of, Tensor):
-        return Tensor(replace(of.facts, shape=None), split)
-    return Object(PART, split, {"of": of, "split": split, "number": number})
+        shape = of.facts.shape
+        return Tensor(replace(of.facts, shape=shape and (None, *shape[1:])), split)
+    known = sizes.of(of)
+    shape = None if known is None else (None, *known[1:])
+    return Object(PART, split, {"of": of, "split": split, "number": number, sizes.OF_PART: shape})
 
 
 @stub("sklearn.model_selection.train_test_split")
@@ -73,6 +77,18 @@ def _taken(made: Call) -> Value:
     return Unknown("a value of a part of data", DATA)
 
 
+@method(PART, "__getitem__")
+def _item(made: Call) -> Value:
+    shape = sizes.of_item(sizes.of(made.args[0]), made.args[1])
+    return Unknown("a value of a part of data", DATA, shape=shape)
+
+
+@method(PART, "__getattr__")
+def _attribute(made: Call) -> Value:
+    shape = sizes.of_attribute(sizes.of(made.args[0]), str(made.constant(1, "name")))
+    return Unknown("a value of a part of data", DATA, shape=shape)
+
+
 @method(PART, "__len__")
 def _length(made: Call) -> Value:
     return Unknown(LENGTH, "int")
@@ -86,9 +102,6 @@ def _truth(made: Call) -> Value:
 @method(PART, "__iter__")
 def _iterated(made: Call) -> Value:
     return list_of((), Unknown("an element of data", DATA))
-
-
-method(PART, "__getattr__", "__getitem__")(_taken)
 
 
 def _with_other(made: Call) -> Value:

@@ -35,11 +35,14 @@ TRANSFORM = new_class(
 _TO_TENSOR = frozenset(
     "Normalize PILToTensor RandomErasing ToDtype ToImage ToTensor normalize pil_to_tensor to_image to_tensor".split()
 )
+_TO_IMAGE = frozenset({"ToPILImage", "to_pil_image"})
 _IN_ORDER = frozenset({"Compose", "RandomApply", "RandomChoice", "RandomOrder"})
 
 
 def changed(made: Call, value: Value, name: str) -> Value:
     """An image after a transform of this name."""
+    if name in _TO_IMAGE:
+        return Unknown("an image", DATA)
     if any(True for _ in tensors_in([value])):
         return computed(made.machine, [value], made.place)
     if name in _TO_TENSOR:

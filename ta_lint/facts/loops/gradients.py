@@ -289,19 +289,6 @@ class GradientFlow:
         """Whether parameters may be frozen, or gradients switched off, anywhere in the file."""
         return any(name.value in _FREEZING_WORDS for name in self._tree.all(cst.Name))
 
-    def _is_on(self, node: Node, seen: set[Node]) -> bool:
-        if self._recording.records(node) is not True:
-            return False
-        home = self._tree.home(node)
-        if isinstance(home, cst.Module):
-            return True
-        if not isinstance(home, cst.FunctionDef) or home in seen:
-            return False
-        if any(self._tree.home(loss.call) is home for loss in self.losses):
-            return True
-        sites = self._kinds.calls.sites(home)
-        return bool(sites) and all(self._is_on(site, {*seen, home}) for site in sites)
-
 
 class _Walk:
     """Answers one question by judging what makes a value, on each way that leads to it; `MAYBE` if that takes too long."""

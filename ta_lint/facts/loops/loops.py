@@ -23,7 +23,6 @@ _MODE = regex(
     r"(^|_)(train|training|phase|mode|amp|fp16|bf16|half|mixed|cuda|distributed|scaler)(_|$)", re.IGNORECASE
 )
 
-_TRAINING_NAME = regex(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
 
 # In these files gradients are cleared where no loop shows it.
 _GATED_IMPORTS = ("composer", "deepspeed", "fastai", "hivemind", "ignite", "megatron", "mmengine")
@@ -294,11 +293,6 @@ class Loops:
 
 def is_backward(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in BACKWARD
-
-
-def names_training(call: cst.Call) -> bool:
-    """Whether the name of what is called says that it trains: `train_one_epoch(model)`, `trainer.fit(model)`."""
-    return _TRAINING_NAME.match(called_name(call) or "") is not None
 
 
 def _is_range_of_one(iterable: Node) -> bool:

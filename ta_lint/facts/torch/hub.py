@@ -8,9 +8,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import Node, Tree, argument, is_name
+from ta_lint.syntax.tree import Node, Tree, is_name
 
 _COMMIT = regex(r"[0-9a-f]{7,64}", re.IGNORECASE)
 
@@ -80,10 +81,11 @@ def ships_with_transformers(repository: str) -> bool:
 class Hub:
     """Calls that load from the Hugging Face hub."""
 
-    def __init__(self, tree: Tree, names: Names, kinds: Kinds) -> None:
+    def __init__(self, tree: Tree, names: Names, kinds: Kinds, flow: ValueFlow) -> None:
         self._tree = tree
         self._names = names
         self._kinds = kinds
+        self._flow = flow
 
     def taken_by(self, call: Node) -> HubCall | None:
         """The repository that a call loads from; None if it names none, or may name a path."""
@@ -96,14 +98,14 @@ class Hub:
             and isinstance(call.func, cst.Attribute)
             and call.func.attr.value == "from_pretrained"
         ):
-            place = _ANY_FROM_PRETRAINED if argument(call, "trust_remote_code") is not None else None
-        named = argument(call, *place) if place is not None else None
-        repository = self._kinds.string(named) if named is not None else None
+            place = _ANY_FROM_PRETRAINED if self._flow.passed(call, "trust_remote_code") is not None else None
+        named = self._flow.passed(call, *place) if place is not None else None
+        repository = self._flow.constant(named, self._kinds.string) if named is not None else None
         if repository is None or not _REPOSITORY.fullmatch(repository) or self._is_folder(repository):
             return None
         if called.startswith("datasets.") and repository in _PACKAGED:
             return None
-        if is_name(argument(call, "local_files_only"), "True"):
+        if is_name(self._flow.passed(call, "local_files_only"), "True"):
             return None
         return HubCall(call, repository)
 
@@ -121,7 +123,9 @@ class Hub:
     def is_pinned(self, call: cst.Call, *keywords: str) -> bool:
         """Whether one of the arguments is a commit hash, or a value that the file does not show."""
         return any(
-            self._pins(given) for keyword in keywords if (given := argument(call, keyword)) is not None
+            self._pins(given)
+            for keyword in keywords
+            if (given := self._flow.passed(call, keyword)) is not None
         )
 
     def _pins(self, given: Node) -> bool:

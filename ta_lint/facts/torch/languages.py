@@ -17,7 +17,7 @@ from ta_lint.facts.values.vocabulary import FLUENT, HANDS_ON
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name, literal_text
 
 _CAUSAL = regex(
-    r"transformers\.(\w+\.)*(?!TF|Flax)\w*(ForCausalLM|LMHeadModel)(\.(from_pretrained|from_config|_from_config))?"
+    r"(transformers|peft)\.(\w+\.)*(?!TF|Flax)\w*(ForCausalLM|LMHeadModel)(\.(from_pretrained|from_config|_from_config))?"
 )
 _ADAPTED = regex(r"peft\.(\w+\.)*(get_peft_model|prepare_model_for_kbit_training)")
 _TRAINER = regex(r"(transformers|trl)\.(\w+\.)*\w*Trainer")

@@ -141,7 +141,8 @@ class RankValues:
 
     @cached_property
     def _flows(self) -> list[_Flow]:
-        return [flow for root in self._roots for flow in self._flows_in(root)]
+        found = (flow for root in self._roots for flow in self._flows_in(root))
+        return [flow for flow in found if not self._ranks.runs_alone(flow.at)]
 
     def _flows_in(self, root: cst.Module) -> Iterator[_Flow]:
         for node in self._tree.within(root, cst.Assign, cst.AnnAssign, cst.NamedExpr):

@@ -69,6 +69,26 @@ class Ranks:
         """Whether only one rank reaches a node: by a guard around it, or around all calls of its function."""
         return self._only_main(node, _CALLERS_DEEP)
 
+    def runs_alone(self, node: Node) -> bool:
+        """Whether a condition around a node holds in a run that is not distributed alone: `if local_rank == -1:`."""
+        child = node
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.If) and child is above.body and self._says_alone(above.test):
+                return True
+            if isinstance(above, FUNCTIONS):
+                return False
+            child = above
+        return False
+
+    def _says_alone(self, test: Node) -> bool:
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._says_alone(test.left) or self._says_alone(test.right)
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not self._is_rank(test.left):
+            return False
+        [compared] = test.comparisons
+        number = self._kinds.number(compared.comparator)
+        return isinstance(compared.operator, cst.Equal) and number is not None and number < 0
+
     def _only_main(self, node: Node, depth: int) -> bool:
         if any(guard.main for guard in self._guards(node)):
             return True

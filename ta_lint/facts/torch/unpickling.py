@@ -9,6 +9,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts.torch.provenance import Foreign, Provenance
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.layout import plain
@@ -62,23 +63,21 @@ class Unpickling:
         tree: Tree,
         names: Names,
         kinds: Kinds,
+        flow: ValueFlow,
         provenance: Provenance,
         targets_before: Callable[[int, int], bool],
     ) -> None:
         self._tree = tree
         self._names = names
         self._kinds = kinds
+        self._flow = flow
         self._provenance = provenance
         self._targets_before = targets_before
 
     @cached_property
     def calls(self) -> list[Unpickled]:
         """The calls that certainly unpickle, unless the same function has just written the file."""
-        found = (
-            self._unpickled(call)
-            for call in self._tree.all(cst.Call)
-            if not spreads(call) or argument(call, "weights_only") is not None  # not in `**kwargs`
-        )
+        found = map(self._unpickled, self._tree.all(cst.Call))
         return [read for read in found if read is not None and not self._was_just_saved(read)]
 
     def foreign(self, read: Unpickled) -> Foreign | None:
@@ -92,10 +91,12 @@ class Unpickling:
         if isinstance(call.func, cst.Attribute) and name not in _NAMES:
             return None
         called = self._names.qualified(call.func)
+        place = self._place(call, name, called) if called != "torch.load" else ("f", 0)
+        weights_only = self._flow.passed(call, "weights_only") if place is not None else None
+        if spreads(call) and weights_only is None:
+            return None  # perhaps it is in `**kwargs`
         if called == "torch.load":
-            return self._by_torch(call)
-        place = self._place(call, name, called)
-        weights_only = argument(call, "weights_only") if place is not None else None
+            return self._by_torch(call, weights_only)
         if place is None or weights_only is None or self._kinds.boolean(weights_only) is not False:
             return None
         why = (
@@ -123,9 +124,9 @@ class Unpickling:
         named = (dotted(node) or "").rpartition(".")[2] == "fabric"
         return named and any(name.startswith("lightning") for name in self._names.imported)
 
-    def _by_torch(self, call: cst.Call) -> Unpickled | None:
+    def _by_torch(self, call: cst.Call, weights_only: Node | None) -> Unpickled | None:
         pickle_module = _given(argument(call, "pickle_module", _PICKLE_MODULE))
-        why = self._why(_given(argument(call, "weights_only")), pickle_module)
+        why = self._why(_given(weights_only), pickle_module)
         can_restrict = pickle_module is None and not self._targets_before(1, 13)
         return Unpickled(call, argument(call, "f", 0), why, can_restrict) if why is not None else None
 

@@ -234,9 +234,16 @@ class Calls:
         found = [
             function for function in self.functions(called_name(call) or "") if self.runs(call, function)
         ]
-        called = found[0] if len(found) == 1 else self.function(call.func) if not found else None
+        called = found[0] if len(found) == 1 else self._called(call.func) if not found else None
         # `self.head(x)` calls what the property `head` returns
         return called if called is None or not self._classes.is_property(called) else None
+
+    def _called(self, callee: Node) -> cst.FunctionDef | None:
+        """The function that an expression is, or the `__call__` of the object that it is."""
+        if (function := self.function(callee)) is not None:
+            return function
+        klass = self._class_of(callee)
+        return None if klass is None else self._classes.method(klass, "__call__")
 
     def _class_of(self, receiver: Node) -> cst.ClassDef | None:
         """The class of the project that an object is an instance of."""

@@ -5,8 +5,9 @@ nobody asks about costs nothing. Its state is a set of origins for each expressi
 what comes round, until nothing new comes. What is not understood is an origin of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import libcst as cst
 
@@ -21,6 +22,7 @@ from ta_lint.syntax.tree import (
     FUNCTIONS,
     Node,
     Tree,
+    argument,
     attribute_of_self,
     dotted,
     is_name,
@@ -28,6 +30,7 @@ from ta_lint.syntax.tree import (
     spreads,
 )
 
+_SAVED, _SAVES = "hparams", "save_hyperparameters"
 _CALLS_DEEP = 3
 _BUDGET = 80  # expressions visited for one answer: most need fewer than ten
 _MOST = 24  # origins of one value
@@ -58,6 +61,9 @@ _KEEPS_RESULT = regex(
     r"functools\.(cache|lru_cache|wraps)"
 )
 
+Constant = TypeVar("Constant", str, float)
+
+_FIELDS = regex(r"dataclasses\.field|attrs?\.(field|ib|attrib)")
 _DATACLASSES = regex(r"dataclasses\.dataclass|attrs?\.(define|frozen|s|dataclass|mutable)")
 
 
@@ -91,6 +97,26 @@ class ValueFlow:
             self._budget = _BUDGET
         given = self._given(call, keyword, place)
         return self._of(given[0], given[1], None) if given is not None else _NOTHING
+
+    def constant(self, node: Node, asked: Callable[[Node], Constant | None]) -> Constant | None:
+        """The constant that all ways to a value lead to, as `asked` tells of each; None if they lead to several, or into a container."""
+        ways = {None if one.path else asked(one.node) for one in self.of(node).origins}
+        return ways.pop() if len(ways) == 1 else None
+
+    def passed(self, call: cst.Call, keyword: str, place: int = -1) -> Node | None:
+        """The expression that a call gives so, also out of `**kwargs`; None if it gives none, one of several, or one out of sight."""
+        given = self._given(call, keyword, place)
+        if given is None or not given[1]:
+            return given[0] if given is not None else None
+        origins = self.argument(call, keyword, place).origins
+        return origins[0].node if len(origins) == 1 and not origins[0].path else None
+
+    def lacks(self, call: cst.Call, keyword: str) -> bool:
+        """Whether a call certainly gives nothing by a keyword: neither itself nor out of `**kwargs`, whose keys are all in sight."""
+        if any(arg.star == "*" for arg in call.args) or sum(arg.star == "**" for arg in call.args) > 1:
+            return False
+        origins = self.argument(call, keyword, -1).origins
+        return all(isinstance(origin.node, cst.Dict) and origin.path == (keyword,) for origin in origins)
 
     def _of(self, node: Node, path: Path, frame: Frame | None) -> Value:
         if frame is not None and not self._tree.contains(frame.function, node):
@@ -304,6 +330,8 @@ class ValueFlow:
         if replaced:
             return written
         found = self._kept(klass, name, node, path, frame)
+        if not found.origins and name == _SAVED and path:
+            found = self._saved(klass, path, frame)
         if not written.origins:
             return found if found.origins else _itself(node, path, frame)
         return written.join(_filled(found, path))
@@ -318,6 +346,28 @@ class ValueFlow:
         if use is not None:
             values = self._standing(klass, name, values, use)
         return joined(self._of_statement(value, name, path, frame) for value in values)
+
+    def _saved(self, klass: cst.ClassDef, path: Path, frame: Frame | None) -> Value:
+        """An entry of `self.hparams` of Lightning: the parameter of `__init__` that `save_hyperparameters` keeps there, or a part of what it is given."""
+        init = self._classes.method(klass, "__init__")
+        calls = [
+            call
+            for call in (self._tree.own(init, cst.Call) if init is not None else ())
+            if dotted(call.func) == f"self.{_SAVES}"
+        ]
+        if init is None or len(calls) != 1:
+            return _NOTHING
+        given = [arg.value for arg in calls[0].args if arg.keyword is None]
+        named = [literal_text(value) for value in given]
+        if len(given) == 1 and named[0] is None:
+            return self._of(given[0], path, frame)
+        param = next(
+            (one for one in (*init.params.params, *init.params.kwonly_params) if one.name.value == path[0]),
+            None,
+        )
+        chosen = all(arg.keyword is None or arg.keyword.value == "logger" for arg in calls[0].args)
+        is_kept = chosen and (not given or path[0] in named)
+        return self._parameter(param, path[1:], frame) if param is not None and is_kept else _NOTHING
 
     def _standing(self, klass: cst.ClassDef, name: str, values: list[Node], use: Node) -> list[Node]:
         """The assignments to an attribute that may stand at a use: those of its own function that reach it, and of others."""
@@ -483,8 +533,12 @@ class ValueFlow:
 
     def returned(self, function: cst.FunctionDef, path: Path = (), frame: Frame | None = None) -> Value:
         """What a function returns, on all ways out of it."""
+        return joined(self._of(value, path, frame) for value in self.results(function))
+
+    def results(self, function: cst.FunctionDef) -> list[Node]:
+        """The values behind `return` in a function."""
         leaves = self._tree.own(function, cst.Return)
-        return joined(self._of(leave.value, path, frame) for leave in leaves if leave.value is not None)
+        return [leave.value for leave in leaves if leave.value is not None]
 
     def _keeps_result(self, function: cst.FunctionDef) -> bool:
         """Whether a call of a function gives what its `return` says."""
@@ -592,10 +646,15 @@ class ValueFlow:
         return [field.target.value for field in annotated if isinstance(field.target, cst.Name)]
 
     def _default(self, klass: cst.ClassDef, field: str) -> Node | None:
-        """The default of a field of a dataclass, if it is written as a plain value."""
+        """The default of a field of a dataclass: a plain value, or what `field` gets as one or as a lambda that makes it."""
         values = [item.value for item in self._tree.own(klass, cst.AnnAssign) if is_name(item.target, field)]
-        plain = len(values) == 1 and not isinstance(values[0], cst.Call)
-        return values[0] if plain else None
+        value = values[0] if len(values) == 1 else None
+        if not isinstance(value, cst.Call):
+            return value
+        if not _FIELDS.fullmatch(self._names.qualified(value.func) or ""):
+            return None
+        maker = argument(value, "default_factory") or argument(value, "factory")
+        return maker.body if isinstance(maker, cst.Lambda) else argument(value, "default")
 
     def _is_model_output(self, klass: cst.ClassDef) -> bool:
         return any(

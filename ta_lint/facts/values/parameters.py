@@ -1,7 +1,8 @@
 """Parameters: the layers that a model certainly has, and the parameters that an optimizer was built with."""
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -10,7 +11,6 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, evaluated, spreads
 
 Variable = cst.Name | cst.Attribute
@@ -27,35 +27,11 @@ _DEPTH = 8
 
 
 @dataclass(frozen=True, eq=False)
-class ParameterSource:
-    """Parameters of `model`, a variable or attribute, in an optimizer.
-
-    All of them; or those that required a gradient when the optimizer was built (`trainable`); or a `part` selected by
-    other conditions: `chosen` if there is just one, and `unless` if that must not hold.
-    """
-
-    model: cst.BaseExpression
-    trainable: bool = False
-    part: bool = False
-    chosen: Node | None = None
-    unless: Node | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class OptimizerCall:
-    """The construction of an optimizer. `sources` is None if its parameters are uncertain."""
+    """The construction of an optimizer, and the models or single parameters that it certainly gets; none if some are uncertain."""
 
     call: cst.Call
-    sources: tuple[ParameterSource, ...] | None
-
-
-@dataclass(frozen=True, eq=False)
-class GradSwitch:
-    """`node` makes all parameters of `model` require a gradient, or none."""
-
-    node: Node
-    model: cst.BaseExpression
-    on: bool
+    models: tuple[cst.BaseExpression, ...]
 
 
 class Parameters:
@@ -82,10 +58,10 @@ class Parameters:
         params = argument(call, "params", 0)
         if params is None and call.args and not spreads(call) and call.args[0].keyword is None:
             params = call.args[0].value
-        sources = self.sources(params) if params is not None else None
-        return OptimizerCall(call, tuple(sources) if sources is not None else None)
+        models = self._models(params) if params is not None else None
+        return OptimizerCall(call, tuple(models or ()))
 
-    def sources(self, node: Node, depth: int = _DEPTH) -> list[ParameterSource] | None:
+    def _models(self, node: Node, depth: int = _DEPTH) -> list[cst.BaseExpression] | None:
         """The models whose parameters an expression contains; None if some are uncertain."""
         named, node = node, self._literal(node)
         if depth == 0:
@@ -96,15 +72,15 @@ class Parameters:
             return self._of_comprehension(node, depth - 1)
         if isinstance(node, cst.Dict):
             return self._of_group(node, depth - 1)
-        found: list[list[ParameterSource] | None]
+        found: list[list[cst.BaseExpression] | None]
         if isinstance(node, (cst.List, cst.Tuple)):
-            found = [self.sources(element.value, depth - 1) for element in node.elements]
+            found = [self._models(element.value, depth - 1) for element in node.elements]
             found.append(self._added(named, node, depth - 1))
         elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-            found = [self.sources(part, depth - 1) for part in (node.left, node.right)]
+            found = [self._models(part, depth - 1) for part in (node.left, node.right)]
         else:
             return self._of_parameter(node)
-        return None if None in found else [source for sources in found if sources for source in sources]
+        return None if None in found else [model for models in found if models for model in models]
 
     def _literal(self, node: Node) -> Node:
         """The expression that an expression's value originates from; of a list with `+=` after it, the list."""
@@ -118,26 +94,25 @@ class Parameters:
             return origin
         return first.value
 
-    def _of_call(self, call: cst.Call, depth: int) -> list[ParameterSource] | None:
+    def _of_call(self, call: cst.Call, depth: int) -> list[cst.BaseExpression] | None:
         if (model := self.generated_by(call)) is not None:
-            return [ParameterSource(model)]
+            return [model]
         called = self._names.qualified(call.func)
         values = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         if len(values) < len(call.args):
             return None
         if called in _COPIES and len(values) == 1:
-            return self.sources(values[0], depth)
+            return self._models(values[0], depth)
         if called == "builtins.filter" and len(values) == 2:
-            inner = self.sources(values[1], depth)
-            return self._chosen(inner, [values[0]])
+            return self._models(values[1], depth)
         if called == "itertools.chain":
-            found = [self.sources(value, depth) for value in values]
-            return None if None in found else [source for sources in found if sources for source in sources]
+            found = [self._models(value, depth) for value in values]
+            return None if None in found else [model for models in found if models for model in models]
         return None
 
     def _of_comprehension(
         self, node: cst.ListComp | cst.GeneratorExp, depth: int
-    ) -> list[ParameterSource] | None:
+    ) -> list[cst.BaseExpression] | None:
         """`p for p in model.parameters() if p.requires_grad`, and the same over `named_parameters()`."""
         loop = node.for_in
         bound: Node = loop.target
@@ -145,51 +120,25 @@ class Parameters:
             bound = bound.elements[1].value
         if loop.inner_for_in is not None or dotted(node.elt) is None or dotted(node.elt) != dotted(bound):
             return None
-        inner = self.sources(loop.iter, depth)
-        if not loop.ifs:
-            return inner
-        return self._chosen(inner, [condition.test for condition in loop.ifs])
+        return self._models(loop.iter, depth)
 
-    def _chosen(
-        self, sources: list[ParameterSource] | None, conditions: list[Node]
-    ) -> list[ParameterSource] | None:
-        if sources is None:
-            return None
-        tests: list[Node] = []
-        for test in conditions:
-            if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-                tests += [test.left, test.right]
-            else:
-                tests.append(test)
-        others = [test for test in tests if not self._asks_for_gradient(test)]
-        if not others:
-            return [replace(source, trainable=True) for source in sources]
-        chosen = others[0] if len(others) == 1 else None
-        asks = len(others) < len(tests)
-        return [replace(source, part=True, chosen=chosen, trainable=asks) for source in sources]
-
-    def _asks_for_gradient(self, test: Node) -> bool:
-        """`p.requires_grad`, bare or in a lambda."""
-        asked = test.body if isinstance(test, cst.Lambda) else test
-        return isinstance(asked, cst.Attribute) and asked.attr.value == "requires_grad"
-
-    def _of_group(self, node: cst.Dict, depth: int) -> list[ParameterSource] | None:
+    def _of_group(self, node: cst.Dict, depth: int) -> list[cst.BaseExpression] | None:
         for item in node.elements:
             if (
                 isinstance(item, cst.DictElement)
                 and isinstance(item.key, cst.SimpleString)
                 and evaluated(item.key) == "params"
             ):
-                return self.sources(item.value, depth)
+                return self._models(item.value, depth)
         return None
 
-    def _of_parameter(self, node: Node) -> list[ParameterSource] | None:
-        """A single parameter, as its own source: `model.scale`."""
+    def _of_parameter(self, node: Node) -> list[cst.BaseExpression] | None:
+        """A single parameter, as a model of its own: `model.scale`."""
         if isinstance(node, cst.Attribute) and dotted(node) is not None:
-            return [ParameterSource(node)]
+            return [node]
         return None
 
-    def _added(self, named: Node, literal: Node, depth: int) -> list[ParameterSource] | None:
+    def _added(self, named: Node, literal: Node, depth: int) -> list[cst.BaseExpression] | None:
         """What code adds to a list after its literal, by the name that it has; None if that is uncertain."""
         if isinstance(named, cst.Name):
             mentions: list[Node] = [*self._names.mentions(named)]
@@ -201,12 +150,12 @@ class Parameters:
             return None if any(self._change(mention) is not None for mention in mentions) else []
         else:
             return []
-        found: list[ParameterSource] = []
+        found: list[cst.BaseExpression] = []
         for change in map(self._change, mentions):
-            sources = self._of_change(change, depth) if change is not None else []
-            if sources is None:
+            models = self._of_change(change, depth) if change is not None else []
+            if models is None:
                 return None
-            found += sources
+            found += models
         return found
 
     def _is_target(self, mention: Node) -> bool:
@@ -231,7 +180,7 @@ class Parameters:
         call = self._tree.parent[above]
         return call if isinstance(call, cst.Call) and call.func is above else None
 
-    def _of_change(self, change: cst.Call | cst.AugAssign, depth: int) -> list[ParameterSource] | None:
+    def _of_change(self, change: cst.Call | cst.AugAssign, depth: int) -> list[cst.BaseExpression] | None:
         """What one call or statement adds to a list."""
         if depth == 0:
             return None
@@ -245,78 +194,21 @@ class Parameters:
         binding = self._names.definition(value) if isinstance(value, cst.Name) else None
         if binding is not None and isinstance(binding.node, cst.For):
             return self._of_loop(change, binding.node, value, depth)
-        found = self.sources(value, depth)
-        conditional = any(
-            isinstance(above, (cst.If, cst.For, cst.While)) for above in self._within_home(change)
-        )
-        return [replace(one, part=one.part or conditional) for one in found] if found is not None else None
+        return self._models(value, depth)
 
     def _of_loop(
         self, change: Node, loop: cst.For, value: cst.BaseExpression, depth: int
-    ) -> list[ParameterSource] | None:
+    ) -> list[cst.BaseExpression] | None:
         """What a loop over parameters adds to a list, one by one: `for n, p in model.named_parameters(): some.append(p)`."""
         bound: Node = loop.target
         if isinstance(bound, cst.Tuple) and len(bound.elements) == 2:
             bound = bound.elements[1].value
         if dotted(bound) != dotted(value) or not self._tree.contains(loop.body, change):
             return None
-        tests: list[tuple[Node, bool]] = []
-        for above in self._within_home(change):
-            if above is loop:
-                break
-            if isinstance(above, cst.If):
-                tests.append((above.test, self._tree.contains(above.body, change)))
-            elif isinstance(above, (cst.For, cst.While, cst.Try)):
-                return None
-        tests += [(test, False) for test in _skipped(loop)]
-        inner = self.sources(loop.iter, depth)
-        return [self._narrowed(one, tests) for one in inner] if inner is not None else None
-
-    def _narrowed(self, source: ParameterSource, tests: list[tuple[Node, bool]]) -> ParameterSource:
-        """Those parameters of a source for which each test holds, or does not."""
-        others = [(test, holds) for test, holds in tests if not self._is_gradient(test, holds)]
-        trainable = source.trainable or len(others) < len(tests)
-        if not others:
-            return replace(source, trainable=trainable)
-        test, holds = others[0]
-        only = len(others) == 1 and not source.part
-        return replace(
-            source,
-            trainable=trainable,
-            part=True,
-            chosen=test if only and holds else None,
-            unless=test if only and not holds else None,
-        )
-
-    def _is_gradient(self, test: Node, holds: bool) -> bool:
-        """Whether a test is `p.requires_grad`, and holds, or `not p.requires_grad`, and does not."""
-        negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
-        asked = test.expression if isinstance(test, cst.UnaryOperation) and negated else test
-        return self._asks_for_gradient(asked) and holds is not negated
-
-    def _within_home(self, node: Node) -> Iterator[Node]:
-        """The nodes above one, up to its function."""
-        home = self._tree.home(node)
-        for above in self._tree.ancestors(node):
-            if above is home:
-                return
-            yield above
-
-    def whole(self, optimizer: OptimizerCall) -> list[ParameterSource]:
-        """The models of which an optimizer holds all parameters, or all that are to be trained.
-
-        They may be in several groups, of which one has what another one leaves out.
-        """
-        sources = optimizer.sources or ()
-        found = [source for source in sources if not source.part]
-        parts = [source for source in sources if source.part]
-        for place, one in enumerate(parts):
-            found += [
-                replace(one, part=False, chosen=None, unless=None, trainable=one.trainable or other.trainable)
-                for other in parts[:place]
-                if dotted(one.model) == dotted(other.model) and _exclude(one, other)
-            ]
-        return found
+        between = itertools.takewhile(lambda above: above is not loop, self._tree.ancestors(change))
+        if any(isinstance(above, (cst.For, cst.While, cst.Try)) for above in between):
+            return None
+        return self._models(loop.iter, depth)
 
     def generated_by(self, node: Node) -> cst.BaseExpression | None:
         """The model of `model.parameters()` or `model.named_parameters()`; None if the file defines such methods."""
@@ -339,41 +231,6 @@ class Parameters:
     def _redefines(self) -> bool:
         """Whether a class of this file defines its own `parameters`, which may return anything."""
         return any(function.name.value in _GENERATORS for function in self._tree.all(cst.FunctionDef))
-
-    # -- freezing ---------------------------------------------------------------------------------------------
-
-    @cached_property
-    def switches(self) -> list[GradSwitch]:
-        """The statements that freeze and unfreeze parameters, in source order.
-
-        `model.requires_grad_(False)`, or a loop over `model.parameters()` that only does this to each.
-        """
-        found = []
-        for call in self._tree.all(cst.Call):
-            if (on := self._requires(call)) is not None and isinstance(call.func, cst.Attribute):
-                found.append(GradSwitch(call, call.func.value, on))
-        for loop in self._tree.all(cst.For):
-            model = self.generated_by(loop.iter)
-            body = loop.body.body
-            if model is None or len(body) != 1 or not isinstance(body[0], cst.SimpleStatementLine):
-                continue
-            if (on := self._switched(body[0].body[0])) is not None:
-                found.append(GradSwitch(loop, model, on))
-        return sorted(found, key=lambda switch: self._tree.order(switch.node))
-
-    def _switched(self, statement: Node) -> bool | None:
-        if isinstance(statement, cst.Assign) and isinstance(
-            target := statement.targets[0].target, cst.Attribute
-        ):
-            return _literal(statement.value) if target.attr.value == "requires_grad" else None
-        if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
-            return self._requires(statement.value)
-        return None
-
-    def _requires(self, call: cst.Call) -> bool | None:
-        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "requires_grad_":
-            return None
-        return _literal(call.args[0].value) if call.args else True
 
     # -- layers -----------------------------------------------------------------------------------------------
 
@@ -448,44 +305,3 @@ class Parameters:
             _TRAINABLE.fullmatch(called) and argument(call, "requires_grad") is None
             for called, call in self.layers(node)
         )
-
-
-def _literal(node: Node) -> bool | None:
-    return node.value == "True" if isinstance(node, cst.Name) and node.value in ("True", "False") else None
-
-
-def _skipped(loop: cst.For) -> list[Node]:
-    """The conditions on which a loop goes on with the next one at once: `if not p.requires_grad: continue`."""
-    found: list[Node] = []
-    for statement in loop.body.body:
-        lines = statement.body.body if isinstance(statement, cst.If) and statement.orelse is None else ()
-        line = lines[0] if len(lines) == 1 else None
-        if not isinstance(statement, cst.If) or not isinstance(line, cst.SimpleStatementLine):
-            break
-        if not isinstance(line.body[0], cst.Continue):
-            break
-        found.append(statement.test)
-    return found
-
-
-def _exclude(one: ParameterSource, other: ParameterSource) -> bool:
-    """Whether each parameter is in exactly one of two parts of a model."""
-    first, second = _condition(one), _condition(other)
-    if first is None or second is None:
-        return False
-    return first[0] == second[0] and first[1] is not second[1]
-
-
-def _condition(source: ParameterSource) -> tuple[str, bool] | None:
-    """The condition of a part without its negation, and whether it has to hold."""
-    test, holds = (source.chosen, True) if source.chosen is not None else (source.unless, False)
-    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        test, holds = test.expression, not holds
-    if test is None:
-        return None
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        target = test.comparisons[0]
-        if isinstance(target.operator, (cst.In, cst.NotIn)):
-            text = f"{plain(test.left)} in {plain(target.comparator)}"
-            return text, holds is isinstance(target.operator, cst.In)
-    return plain(test), holds

@@ -36,13 +36,6 @@ class Questions:
         self._open.difference_update(questions)
         self._met.difference_update(questions)
 
-    def meet(self, question: Hashable) -> bool:
-        """Whether a question is open, so that what depends on it does not hold."""
-        if question in self._open:
-            self._met.add(question)
-            return True
-        return False
-
     @property
     def hold(self) -> bool:
         """Whether the answers hold that are found now."""

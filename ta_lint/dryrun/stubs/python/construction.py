@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import of_any
+from ta_lint.dryrun.machine.batches import of_any
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call
 from ta_lint.dryrun.machine.factors import factors_of, number
@@ -144,10 +144,10 @@ def _dict(made: Call) -> Value:
     return table
 
 
-define(DICT, "collections.OrderedDict", "collections.Counter")
+define(DICT, "collections.OrderedDict", "collections.Counter", "typing.OrderedDict", "typing.Counter")
 
 
-@stub("collections.defaultdict")
+@stub("collections.defaultdict", "typing.DefaultDict")
 def _defaultdict(made: Call) -> Value:
     table = Table(DEFAULTDICT, made.place, {})
     if made.args:

@@ -4,9 +4,11 @@ from math import prod
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import KEPT, is_of_model, of_batch, used
+from ta_lint.dryrun.machine.amounts import is_of_model, of_product
+from ta_lint.dryrun.machine.batches import of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.counts import number_of
+from ta_lint.dryrun.machine.last_batches import KEPT, used
 from ta_lint.dryrun.machine.library import (
     DICT,
     LIST,
@@ -249,7 +251,9 @@ def _size(made: Call) -> Value:
     own = made.own(Sequence)
     sizes = [one.value for one in own.items if isinstance(one, Known) and isinstance(one.value, int)]
     known = own.rest is None and len(sizes) == len(own.items)
-    return Known(prod(sizes)) if known else Unknown("a number of elements", "int")
+    if known:
+        return Known(prod(sizes))
+    return Unknown("a number of elements", "int", amount=of_product(own.every))
 
 
 @method(DICT, "items")
@@ -269,6 +273,15 @@ def _dict_values(made: Call) -> Value:
     return list_of([value for _, value in own.entries()], own.rest)
 
 
+@method(DICT, "__getitem__", "__setitem__")
+def _item(made: Call) -> Value:
+    """Also as a class may call them its `__getattr__` and `__setattr__`."""
+    if made.name == "__getitem__":
+        return item(made.machine, made.args[0], made.argument(1, "key"), made.node)
+    set_item(made.machine, made.args[0], made.argument(1, "key"), made.argument(2, "value"), made.node)
+    return NONE
+
+
 @method(DICT, "get", "pop")
 def _dict_get(made: Call) -> Value:
     own, key = made.own(Table), made.argument(1, "key")
@@ -277,9 +290,20 @@ def _dict_get(made: Call) -> Value:
     default = made.argument(2, "default")
     if isinstance(key, Known):
         if key.value in own.fields:
-            return own.fields[key.value]  # type: ignore[no-any-return]
+            found: Value = own.fields[key.value]
+            if made.name == "pop":
+                _take_out(made, own, key.value)
+            return found
         return default if own.rest is None else joined([own.rest, default])
     return item(made.machine, own, key, made.node)
+
+
+def _take_out(made: Call, own: Table, key: Any) -> None:
+    """Of a dictionary that loses a key on one path, nobody knows afterwards whether it has it."""
+    if made.machine.doubt:
+        made.machine.state.write(own.fields, key, Unknown("it is taken out on some path"))
+    else:
+        made.machine.state.remove(own.fields, key)
 
 
 @method(DICT, "setdefault")

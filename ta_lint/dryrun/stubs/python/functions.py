@@ -4,21 +4,14 @@ import ast
 from typing import Any
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import (
-    SHOWN,
-    averaged,
-    batch_of,
-    is_of_model,
-    of_any,
-    of_batch,
-    side_by_side,
-    used,
-)
+from ta_lint.dryrun.machine.amounts import averaged, is_of_model, side_by_side
+from ta_lint.dryrun.machine.batches import batch_of, of_any, of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.counts import LENGTH, Length
 from ta_lint.dryrun.machine.expressions import Slice
 from ta_lint.dryrun.machine.factors import Multiple, number
+from ta_lint.dryrun.machine.last_batches import SHOWN, used
 from ta_lint.dryrun.machine.library import (
     DICT,
     class_of,
@@ -46,6 +39,7 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
+    each_in,
     joined,
     options,
 )
@@ -58,31 +52,25 @@ def _reads(made: Call) -> Value:
     return NONE if made.name == "print" else Unknown("a string", "str")
 
 
+RECENT = 8
+"""How many events the arguments of one call make, at most, that are looked back at."""
+
+
 def show(made: Call, value: Value) -> None:
     """What is printed or logged is read, and people see it."""
+    if any(event.action == "attribute read" for event in made.machine.events[-RECENT:]):
+        made.emit("shown")
     used(made.machine, [value], made.node, SHOWN)
-    for one in _parts(value):
+    for one in each_in((value,)):
         read(made, one)
         outputs.show(made, one)
 
 
 def read(made: Call, value: Value) -> None:
     """The numbers of all tensors in this are read."""
-    for one in _parts(value):
+    for one in each_in((value,)):
         if isinstance(one, Object) and (shown := one.cls.find("__shown__")) is not None:
             call(made.machine, shown, [one], {}, made.node)
-
-
-def _parts(value: Value) -> list[Value]:
-    """A value, or what is in a list or dictionary: once, however many hold it."""
-    pending, found = [value], dict[int, Value]()
-    while pending:
-        one = pending.pop(0)
-        if id(one) not in found:
-            found[id(one)] = one
-            if isinstance(one, Sequence | Table):
-                pending += one.every if isinstance(one, Sequence) else one.fields.values()
-    return [one for one in found.values() if not isinstance(one, Sequence | Table)]
 
 
 @stub("builtins.bin", "builtins.chr", "builtins.hex", "builtins.input", "builtins.oct")
@@ -296,7 +284,9 @@ def _exit(made: Call) -> Value:
 
 def _attributes(value: Object) -> dict[Any, Any]:
     """The attributes of an object, which change with it; of one of a library a copy, as it has more that nobody sees."""
-    own = {name: one for name, one in value.fields.items() if isinstance(name, str)}
+    own = {
+        name: one for name, one in value.fields.items() if isinstance(name, str) and isinstance(one, Value)
+    }
     if len(own) == len(value.fields):
         return value.fields
     return {**own, REST: Unknown("an attribute of its own")}

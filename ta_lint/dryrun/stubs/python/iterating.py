@@ -1,10 +1,12 @@
 """Functions that make something to iterate over, or go over it."""
 
 import ast
+from functools import partial
 
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import END, STEP, gone_over
+from ta_lint.dryrun.machine.amounts import gone_over
+from ta_lint.dryrun.machine.batches import END, STEP
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.counts import BOUND, COUNT, LENGTH, limit_passes, number_of
@@ -12,9 +14,11 @@ from ta_lint.dryrun.machine.library import (
     STREAM,
     list_of,
     method,
+    once,
     stub,
     tuple_of,
 )
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.operators import binary
 from ta_lint.dryrun.streams import Consumer, Stream
@@ -256,7 +260,7 @@ def _filter(made: Call) -> Value:
             kept.append(one)
         elif verdict is None:
             rest = one if rest is None else join(rest, one)
-    return list_of(kept, rest)
+    return once(list_of(kept, rest))
 
 
 @stub("itertools.chain", "itertools.chain.from_iterable")
@@ -267,7 +271,7 @@ def _chain(made: Call) -> Value:
         known, more = iteration.collected(made.machine, one, made.node)
         items += known
         rest = more if rest is None else rest if more is None else join(rest, more)
-    return list_of(items, rest)
+    return once(list_of(items, rest))
 
 
 @stub("itertools.cycle", "itertools.islice")
@@ -279,10 +283,23 @@ def _on_and_on(made: Call) -> Value:
         limit_passes(made.machine, made.node, made.node.args[-1], found.of)
     if not isinstance(found, Stream):
         return list_of(*found)
-    result = Stream(STREAM, found.each, found.of, found.made, settles=found.settles)
+    each = partial(_again, made.machine, found) if made.name == "cycle" else found.each
+    result = Stream(STREAM, each, found.of, found.made, settles=found.settles)
     is_first = made.name == "islice" and len(made.args) == 2
     result.fields[BOUND] = made.args[1] if is_first else Unknown("how many there are", "int")
     return result
+
+
+def _again(machine: Machine, stream: Stream, consumer: Consumer) -> Flow:
+    """The elements of a stream, and for who takes them one by one, after the end the last again."""
+    given: list[Value] = []
+
+    def keep(element: Value) -> Flow:
+        given[:] = [element]
+        return consumer(element)
+
+    flow = stream.each(keep)
+    return consumer(given[0]) if flow is Flow.ON and given and machine.draws else flow
 
 
 @stub("itertools.count")

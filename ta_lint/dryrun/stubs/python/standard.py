@@ -3,6 +3,7 @@
 import math
 
 from ta_lint.dryrun.machine import iteration
+from ta_lint.dryrun.machine.amounts import of_product
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call, enter, leave
 from ta_lint.dryrun.machine.library import (
@@ -173,7 +174,9 @@ def _product(made: Call) -> Value:
     numbers = [one.value for one in items if is_number(one)]
     if len(made.args) == 1 and not made.kwargs and rest is None and len(numbers) == len(items):
         return Known(math.prod(numbers))
-    return Unknown("a product", "int" if made.function == "math.prod" else DATA)
+    every = [*items, *([] if rest is None else [rest])]
+    of_batch = of_product(every) if len(made.args) == 1 and not made.kwargs else None
+    return Unknown("a product", "int" if made.function == "math.prod" else DATA, amount=of_batch)
 
 
 @stub("functools.reduce")

@@ -2,15 +2,8 @@
 
 import ast
 
-from ta_lint.dryrun.machine.amounts import (
-    Amount,
-    amount,
-    averaged,
-    computed,
-    gone_over,
-    of_batch,
-    side_by_side,
-)
+from ta_lint.dryrun.machine.amounts import averaged, computed, gone_over, side_by_side
+from ta_lint.dryrun.machine.batches import Amount, amount, of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.values import Known, Sequence, Value
 

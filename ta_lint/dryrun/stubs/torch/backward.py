@@ -11,12 +11,14 @@ from ta_lint.dryrun.stubs.torch import gradients, outputs
 from ta_lint.dryrun.stubs.torch.graphs import use
 from ta_lint.dryrun.stubs.torch.tensors import (
     BOUNDED,
+    FIRST_ORDER,
     GRADIENT,
     NOTHING,
     TENSOR,
     Facts,
     Tensor,
     computed,
+    ended,
     perhaps_of,
     roots_of,
     some_loss,
@@ -53,7 +55,7 @@ def _back(made: Call, own: Tensor) -> None:
         "backward", own, roots=roots, perhaps=perhaps, open=facts.open, flat=facts.flat, cuts=facts.cuts,
         forced=facts.forced, before=before, starts=facts.graph.starts, used=frozenset(one for one in facts.graph.starts if one.is_used),
         retains=retains is True and creates is False, creates=creates is not False,
-        half=facts.half and facts.scaled is False, terms=terms_of(own),
+        half=facts.half and facts.scaled is False, terms=terms_of(own), chooser=made.machine.modes["chooser"],
     )  # fmt: skip
     use(made.machine, facts.graph, keeps=creates is not False or retains not in (None, False))
     for function, args, kwargs in reversed(facts.again):
@@ -131,13 +133,13 @@ def _gradients(made: Call) -> Value:
     outputs.used(made, outputs.BACK, [given])
     outer = frozenset(start for one in tensors_in([given]) for start in one.facts.graph.starts)
     made.emit("differentiate", starts=outer, open=why_unknown(given))
-    facts = computed(made.machine, [given], made.place).facts
-    if (
-        made.constant(9, "create_graph", False) is True
-    ):  # only what is multiplied with the input stays in its gradient
+    result = computed(made.machine, [given], made.place)
+    creates = made.constant(4, "create_graph", False)
+    if creates is False:
+        facts = Facts(cuts=ended(result, FIRST_ORDER, made.place))
+    else:  # only what is multiplied with the input stays in its gradient
+        facts = result.facts
         facts = replace(facts, roots=NOTHING, perhaps=facts.roots | facts.perhaps, requires=None)
-    else:
-        facts = Facts()
     gradient = Tensor(facts, made.place)
     items = (
         [Tensor(gradient.facts, made.place) for _ in count.items]

@@ -9,7 +9,7 @@ from ta_lint.dryrun.machine.counts import LENGTH
 from ta_lint.dryrun.machine.library import list_of, method, new_class, table_of, tuple_of
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import item
-from ta_lint.dryrun.stubs.torch.modules import MODULE, is_module, replaced
+from ta_lint.dryrun.stubs.torch.modules import MODULE, added, is_module, replaced
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
 from ta_lint.dryrun.values import (
     FALSE,
@@ -172,6 +172,7 @@ def _append(made: Call) -> Value:
         items, rest = iteration.collected(made.machine, made.argument(1, "modules"), made.node)
     else:
         items, rest = (made.args[-1],), None
+    added(made, own, *items)
     known, further = [own.fields[name] for name in _known(own)], own.fields.get("…")
     if (made.machine.passes and made.machine.passes[-1].settled and known) or further is not None:
         rest = joined(
@@ -227,6 +228,7 @@ def _entries(own: Object) -> list[tuple[str, Value]]:
 def _set_keyed(made: Call) -> Value:
     key = made.args[1]
     name = str(key.value) if isinstance(key, Known) else "…"
+    added(made, made.own(), made.args[2])
     made.machine.state.write(made.own().fields, name, _kept(made.own(), made.args[2]))
     return NONE
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.stubs.torch import dtypes
-from ta_lint.dryrun.stubs.torch.devices import ELSEWHERE, copies, moves
+from ta_lint.dryrun.stubs.torch.activations import part_of
+from ta_lint.dryrun.stubs.torch.devices import ELSEWHERE, copies, destination, is_there, moves
 from ta_lint.dryrun.stubs.torch.dtypes import has_gradient
 from ta_lint.dryrun.stubs.torch.rows import METHOD, operand, register
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, IN_STEPS, Tensor, computed, cut
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, IN_STEPS, PARAMETER, Tensor, computed, cut
 from ta_lint.dryrun.values import Unknown, Value, join
 
 
@@ -19,7 +20,13 @@ def moved(made: Call) -> Value:
     tensor = operand(made)
     is_output = tensor is not None and bool(tensor.facts.outputs)  # which is where the model is
     stays = None if made.name in _PERHAPS_THERE or is_output else False
-    result = converted(made, dtypes.asked(made, None if tensor is None else tensor.facts.dtype), stays=stays)
+    where = None if tensor is None else destination(made, tensor.facts.where)
+    dtype = dtypes.asked(made, None if tensor is None else tensor.facts.dtype)
+    if tensor is not None and is_there(tensor.facts.where, where) and "copy" not in made.kwargs:
+        stays, again = True, [*made.args[1:], *made.kwargs.values()]
+        if made.name == "to" and len(again) == 1 and dtypes.named(again[0]) is None:
+            return tensor  # also if what it gets twice is a dtype
+    result = converted(made, dtype, stays=stays, where=where)
     if goes and tensor is not None:
         copies(made, tensor.facts.batch_of)
         if isinstance(result, Tensor) and result is not tensor:
@@ -31,7 +38,9 @@ _PERHAPS_THERE = frozenset({"as_tensor", "asarray", "contiguous", "cpu", "to", "
 """Where they may be already: these give the tensor itself then."""
 
 
-def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Value:
+def converted(
+    made: Call, dtype: str | None, *, stays: bool | None = True, where: Value | None = None
+) -> Value:
     """A tensor in a dtype: itself, if it has that and stays where it is. Whole numbers and booleans have no graph."""
     tensor = operand(made)
     if tensor is None:
@@ -44,11 +53,22 @@ def converted(made: Call, dtype: str | None, *, stays: bool | None = True) -> Va
         stays = False
     if stays:
         return tensor
-    kept = {"shape": tensor.facts.shape, "dtype": dtype, "amount": tensor.facts.amount}
-    result = Tensor(replace(facts, scale=tensor.facts.scale, **kept), made.place)
+    kept = {
+        "shape": tensor.facts.shape,
+        "ends": tensor.facts.ends,
+        "dtype": dtype,
+        "amount": tensor.facts.amount,
+        "where": where,
+    }
+    result = Tensor(
+        replace(facts, scale=tensor.facts.scale, output=part_of(tensor.facts.output), **kept), made.place
+    )
     if has_gradient(dtype) is False:
         scale = "booleans" if dtype == "bool" else "indices"
         return cut(result, IN_STEPS, made.place, scale=(scale, None), **kept)
+    is_certain = stays is False or tensor.facts.where is not None
+    if tensor.cls is PARAMETER and is_certain and (before is not None or made.name != "float"):
+        made.emit("moved", tensor, by=made.name)  # most are of float32 already
     return result if stays is False else perhaps_itself(made, tensor, result)
 
 

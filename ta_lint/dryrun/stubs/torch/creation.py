@@ -5,8 +5,9 @@ from dataclasses import replace
 from ta_lint.dryrun.machine.amounts import of_one_batch, side_by_side
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, stub
+from ta_lint.dryrun.machine.sizes import of as of_array
 from ta_lint.dryrun.stubs.sklearn import PART
-from ta_lint.dryrun.stubs.torch import dtypes, shapes
+from ta_lint.dryrun.stubs.torch import devices, dtypes, shapes
 from ta_lint.dryrun.stubs.torch.conversions import moved
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, METHOD, operand, register
 from ta_lint.dryrun.stubs.torch.shapes import sizes
@@ -32,8 +33,8 @@ from ta_lint.dryrun.values import (
     Sequence,
     Unknown,
     Value,
-    contents,
     cuts_of,
+    each_in,
     is_number,
     latest,
 )
@@ -57,7 +58,8 @@ def _dtype(made: Call, otherwise: str | None) -> str | None:
 def _new(made: Call, shape: Shape | None, dtype: str | None, cuts: tuple[Cut, ...] = ()) -> Tensor:
     if in_outline(made.machine):
         return Tensor(Facts(requires=_wants(made), cuts=cuts), made.place)
-    facts = Facts(requires=_wants(made), shape=shape, dtype=_dtype(made, dtype), cuts=cuts)
+    where = devices.named(made.kwargs.get("device"))
+    facts = Facts(requires=_wants(made), shape=shape, dtype=_dtype(made, dtype), cuts=cuts, where=where)
     return _leaf(made, Tensor(facts, made.place))
 
 
@@ -199,13 +201,17 @@ def _of_number(made: Call, value: Value | None) -> str | None:
     """The dtype of a number, or of the numbers in a list."""
     if value is None or isinstance(value, Tensor):
         return None if value is None else value.facts.dtype
-    kinds = {type(one.value) if is_number(one) else None for one in contents((value,))} or {float}
+    if isinstance(value, Unknown) and value.type == dtypes.NUMPY_FLOAT:
+        return "float64"
+    kinds = {type(one.value) if is_number(one) else None for one in each_in((value,))} or {float}
     if None in kinds:
         return None
     return dtypes.default(made.machine) if float in kinds else "int64" if int in kinds else "bool"
 
 
 def _shape_of_data(value: Value | None) -> Shape | None:
+    if isinstance(value, Unknown) or (isinstance(value, Object) and value.cls is PART):
+        return of_array(value)
     sizes: list[int | None] = []
     while isinstance(value, Sequence) and len(sizes) < _MOST_DIMENSIONS:
         sizes.append(len(value.items) if value.rest is None else None)
@@ -258,8 +264,11 @@ for _name, _of in dtypes.TYPES.items():
     def _typed(made: Call, dtype: str = _of) -> Value:
         """`torch.FloatTensor(2, 3)` and `torch.FloatTensor([1, 2])`."""
         given = made.args[0] if made.args else None
-        shape = _shape_of_data(given) if isinstance(given, Sequence) else _sized(made)
-        return Tensor(Facts(shape=shape, dtype=dtype, cuts=_copied_from(made, given)), made.place)
+        is_size = isinstance(given, Known) or (isinstance(given, Unknown) and given.type == "int")
+        shape = _sized(made) if is_size else _shape_of_data(given)
+        where = Known("cuda") if made.function.startswith("torch.cuda.") else devices.CPU
+        facts = Facts(shape=shape, dtype=dtype, cuts=_copied_from(made, given), where=where)
+        return Tensor(facts, made.place)
 
     stub(f"torch.{_name}", f"torch.cuda.{_name}")(_typed)
 
@@ -269,5 +278,6 @@ def _of_class(made: Call) -> Value:
     """`torch.Tensor(2, 3)`, and `torch.Tensor([1, 2])`."""
     given = made.args[1] if len(made.args) > 1 else None
     shape = _shape_of_data(given) if isinstance(given, Sequence | Tensor) else _sized(made, 1)
-    facts = Facts(shape=shape, dtype=dtypes.default(made.machine), cuts=_copied_from(made, given))
+    dtype, where = dtypes.default(made.machine), devices.named(made.kwargs.get("device"))
+    facts = Facts(shape=shape, dtype=dtype, cuts=_copied_from(made, given), where=where)
     return Tensor(facts, made.place)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence as Several
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,8 +26,9 @@ from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.stubs.torch.devices import copies, moves
+from ta_lint.dryrun.stubs.torch.pairs import BATCH, OUT_OF_SIGHT, ROWS, grows, with_ends
 from ta_lint.dryrun.stubs.torch.samplers import BATCHES, SAMPLER, has_own_sampler, samplers, shuffled_by
-from ta_lint.dryrun.stubs.torch.tensors import Facts, Tensor
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, Facts, Tensor, tensors_in
 from ta_lint.dryrun.values import (
     DATA,
     FALSE,
@@ -275,6 +277,8 @@ def _count(rows: int | None, size: int | None, drops: int | None) -> int | None:
 def _sizes(rows: int | None, size: int | None, drops: int | None) -> list[int | None]:
     """The rows of the first batch and of all later ones, as far as there are any; None where they differ or nobody knows."""
     count = _count(rows, size, drops)
+    if size == 1 and count is None:
+        return [1, 1]
     if rows is None or size is None or count is None:
         return [size if drops else None] * 2
     last = size if drops else rows - size * (count - 1)
@@ -309,7 +313,13 @@ def batch(machine: Machine, loader: Object, node: ast.AST, size: int | None) -> 
         and collate.cls.find("__call__") is not None
     ):
         made = attempt(machine, collate, [list_of((), one)], node)
-        return Object(BATCH, loader.made, {"of": loader}) if isinstance(made, Unknown) else made
+        if isinstance(made, Unknown):
+            return Object(OUT_OF_SIGHT, loader.made, {"of": loader})
+        for tensor in tensors_in([made]):
+            if tensor.facts.is_constant and tensor.facts.leaf:  # what is filled with samples is one of these
+                facts = replace(tensor.facts, source=loader, batch_of=loader)
+                machine.state.write(tensor.fields, FACTS, facts)
+        return made
     return collated(one, loader, size)
 
 
@@ -318,12 +328,12 @@ def collated(
 ) -> Value:
     """Items as a batch: numbers and arrays become tensors. Of what is inside of one of the `outer` ones and is that one, nothing is known."""
     if id(value) in outer:
-        return Object(BATCH, None, {"of": loader})
+        return Object(OUT_OF_SIGHT, None, {"of": loader})
     within = partial(collated, loader=loader, size=size, outer=outer | {id(value)})
     if isinstance(value, Tensor):
-        grows = loader is None or loader.fields.get("batch_size") != NONE
-        shape = None if value.facts.shape is None or not grows else (size, *value.facts.shape)
-        return Tensor(Facts(source=loader, shape=shape, dtype=value.facts.dtype, batch_of=loader), value.made)
+        shape = None if value.facts.shape is None or not grows(loader) else (size or ROWS, *value.facts.shape)
+        facts = Facts(source=loader, shape=shape, dtype=value.facts.dtype, batch_of=loader)
+        return Tensor(with_ends(facts, BATCH if grows(loader) else None), value.made)
     if isinstance(value, Sequence) and value.rest is None:
         return tuple_of(map(within, value.items))
     if isinstance(value, Table):
@@ -335,8 +345,12 @@ def collated(
     if isinstance(value, Known) or (
         isinstance(value, Unknown) and value.type in ("int", "float", "bool", DATA)
     ):
-        return Tensor(Facts(source=loader, batch_of=loader))
-    return Object(BATCH, None if loader is None else loader.made, {"of": loader})
+        is_number = isinstance(value, Known) or value.type != DATA
+        shape = (size or ROWS,) if is_number and grows(loader) else None
+        return Tensor(
+            with_ends(Facts(source=loader, shape=shape, batch_of=loader), BATCH if grows(loader) else None)
+        )
+    return Object(OUT_OF_SIGHT, None if loader is None else loader.made, {"of": loader})
 
 
 def _rows(tables: list[Value]) -> Value:
@@ -349,40 +363,42 @@ def _rows(tables: list[Value]) -> Value:
     return Table(DICT, None, {key: joined(several) for key, several in keys.items()})
 
 
-BATCH = new_class("a batch out of sight")
+def _of_batch(own: Object) -> Tensor:
+    """Something in a batch of which nobody knows more."""
+    loader = own.fields["of"]
+    facts = Facts(source=loader, batch_of=loader)
+    return Tensor(with_ends(facts, BATCH if loader is not None and grows(loader) else None))
 
 
-@method(BATCH, "__getitem__", "get", "pop")
+@method(OUT_OF_SIGHT, "__getitem__", "get", "pop")
 def _field(made: Call) -> Value:
     own = made.own()
-    return Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"]))
+    return _of_batch(own)
 
 
-@method(BATCH, "__iter__", "values")
+@method(OUT_OF_SIGHT, "__iter__", "values")
 def _fields(made: Call) -> Value:
     own = made.own()
-    return list_of((), Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"])))
+    return list_of((), _of_batch(own))
 
 
-@method(BATCH, "items")
+@method(OUT_OF_SIGHT, "items")
 def _items(made: Call) -> Value:
     own = made.own()
     return list_of(
         (),
-        tuple_of(
-            [Unknown("a name", "str"), Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"]))]
-        ),
+        tuple_of([Unknown("a name", "str"), _of_batch(own)]),
     )
 
 
-@method(BATCH, "__getattr__")
+@method(OUT_OF_SIGHT, "__getattr__")
 def _attribute(made: Call) -> Value:
     own, name = made.own(), made.constant(1, "name")
-    facts = Tensor(Facts(source=own.fields["of"], batch_of=own.fields["of"]))
+    facts = _of_batch(own)
     return own if name in ("to", "cuda") else attribute(made.machine, facts, name, made.node)
 
 
-@method(BATCH, "__call__")
+@method(OUT_OF_SIGHT, "__call__")
 def _moved(made: Call) -> Value:
     own, name = made.own(), "to" if made.args[1:] or "device" in made.kwargs else "cuda"
     move = Call(made.machine, made.node, made.args, made.kwargs, made.loose, name)

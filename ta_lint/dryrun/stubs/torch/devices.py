@@ -1,5 +1,7 @@
 """Devices, and what goes to one that is perhaps an accelerator."""
 
+from collections.abc import Iterable
+
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import attribute_of, method, new_class
 from ta_lint.dryrun.values import (
@@ -7,6 +9,7 @@ from ta_lint.dryrun.values import (
     FALSE,
     NONE,
     TRUE,
+    External,
     Hidden,
     Known,
     Object,
@@ -42,6 +45,55 @@ def moves(made: Call) -> bool:
         made.machine.accelerates = True
         made.emit("accelerate")
     return asked
+
+
+CPU = Known("cpu")
+
+
+def named(device: Value | None) -> Value:
+    """The device that something is made on, as the program names it: one that it names twice is the same."""
+    if device is None or device == NONE:
+        return CPU
+    name = device.fields.get("name") if isinstance(device, Object) and device.cls.is_a(DEVICE) else None
+    return name if type(name) is Known else device
+
+
+def destination(made: Call, before: Value | None) -> Value | None:
+    """The device on which something is after a call that moves it; None if nobody knows that."""
+    if made.loose or made.name not in ("cpu", "cuda", "to", "type", "xpu"):
+        return None
+    asked = [made.kwargs[name] for name in ("device", "dtype") if name in made.kwargs]
+    given = [*made.args[1:2], *asked][:1]  # a dtype after a device says nothing of it
+    if made.name in ("cuda", "xpu"):
+        return Known(made.name) if not given else None
+    if made.name == "cpu":
+        return CPU
+    names = [getattr(one, "name", getattr(one, "value", None)) for one in given]
+    if len(given) != 1 or made.name == "type":
+        of_type = names[0] if len(names) == 1 and isinstance(names[0], str) else ""
+        is_old = of_type.startswith("torch.") and of_type.endswith("Tensor")
+        return (Known("cuda") if ".cuda." in of_type else CPU) if is_old else None
+    if isinstance(given[0], External):
+        return before  # a dtype
+    return named(given[0])
+
+
+def together(places: Iterable[Value | None]) -> Value | None:
+    """The device of what is computed from tensors on these devices. Beside one of another device, a tensor of the CPU is a number, an index, or a
+    parameter that has been moved with its module.
+    """
+    every = list(places)
+    elsewhere = {one for one in every if one is not None and not (type(one) is Known and one == CPU)}
+    if elsewhere:
+        return next(iter(elsewhere)) if len(elsewhere) == 1 else None
+    return CPU if every and None not in every else None
+
+
+def is_there(where: Value | None, device: Value | None) -> bool:
+    """Whether two names of devices certainly mean one. Who calls the function may pass another than a default."""
+    if where is None or device is None:
+        return False
+    return where is device or (type(where) is type(device) is Known and where == device)
 
 
 ELSEWHERE = Hidden("a device that is perhaps an accelerator")

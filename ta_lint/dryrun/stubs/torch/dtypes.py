@@ -6,7 +6,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import stub
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.tensors import Tensor, tensors_in
-from ta_lint.dryrun.values import NONE, External, Known, Object, Sequence, Unknown, Value, options
+from ta_lint.dryrun.values import NONE, External, Known, Native, Object, Sequence, Unknown, Value, options
 
 Dtype = Callable[[Call], str | None]
 """The dtype of the result of a call, None if it is not known."""
@@ -27,13 +27,17 @@ TYPES = {
 """The types of tensors by which old code names dtypes."""
 
 
+NUMPY_FLOAT = "numpy.float64"
+"""The type of a number that numpy computes, of which a tensor has another dtype than of Python's."""
+
+
 def named(value: Value | None) -> str | None:
     """The dtype that a value is, such as `torch.float32`, `float`, `"bfloat16"` or `"torch.LongTensor"`."""
     name = getattr(value, "name", getattr(value, "value", None))
     if not isinstance(name, str):
         return None
     last = name.rpartition(".")[2]
-    if isinstance(value, External | Known) and name.startswith("torch."):
+    if isinstance(value, External | Known | Native) and name.startswith("torch."):
         return TYPES.get(last) or (NAMES[last] or last if last in NAMES else None)
     own = NAMES.get(name) or name
     return {"bool": "bool", "float": "float64", "int": "int64"}.get(name, own if own in NAMES else None)

@@ -16,12 +16,15 @@ from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.in_place import in_place
 from ta_lint.dryrun.stubs.torch.layers import SYNCHRONISED
+from ta_lint.dryrun.stubs.torch.modules import is_module, modules
+from ta_lint.dryrun.stubs.torch.norms import SYNCHRONISES
 from ta_lint.dryrun.stubs.torch.rows import FOLLOWS, FUNCTION, Row, define, register
 from ta_lint.dryrun.stubs.torch.shapes import unknown
 from ta_lint.dryrun.stubs.torch.tensors import TENSOR, Tensor, computed, tensors_in
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
+    TRUE,
     External,
     Known,
     Native,
@@ -29,6 +32,7 @@ from ta_lint.dryrun.values import (
     Sequence,
     Unknown,
     Value,
+    options,
 )
 
 # -- sizes ---------------------------------------------------------------------------------------------
@@ -94,6 +98,14 @@ def _packed(made: Call) -> Value:
     return Tensor(computed(made.machine, made.args[:1], made.place).facts, made.place, PACKED)
 
 
+@stub("ta_lint.packed_like")
+def _packed_like(made: Call) -> Value:
+    """What a recurrent layer gives is packed if what it gets is."""
+    output, given = made.args
+    is_packed = isinstance(output, Tensor) and isinstance(given, Tensor) and given.cls is PACKED
+    return Tensor(output.facts, output.made, PACKED) if is_packed else output  # type: ignore[attr-defined]
+
+
 @attribute_of(PACKED, "data")
 def _data_of_packed(made: Call) -> Value:
     return computed(made.machine, made.args, made.place)
@@ -109,7 +121,11 @@ def _vector(made: Call) -> Value:
 
 def _converted(made: Call) -> Value:
     """`SyncBatchNorm.convert_sync_batchnorm`: the layers get another class, and keep their parameters."""
-    return made.argument(1, "module")
+    module = made.argument(1, "module")
+    for one in options(module):
+        for _, inner in modules(one) if isinstance(one, Object) and is_module(one) else ():
+            made.machine.state.write(inner.fields, SYNCHRONISES, TRUE)
+    return module
 
 
 SYNCHRONISED.fields["convert_sync_batchnorm"] = Object(

@@ -142,6 +142,8 @@ def dropped(made: Call) -> Value:
     training = made.constant(2, "training", made.constant(2, "train", True))
     if made.machine.layers and training is True and made.given(2, "training") is not None:
         made.emit("drop", made.machine.layers[0])
+    if training is True and made.machine.layers and not made.loose and made.given(2, "training") is None:
+        made.emit("dropped", made.machine.layers[-1], share=made.argument(1, "p", 0.5), by=made.name)
     return without(made, operand(made), made.constant(1, "p"), training, activation(made))
 
 

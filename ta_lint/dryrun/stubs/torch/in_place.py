@@ -5,6 +5,7 @@ from dataclasses import replace
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.amounts import of_operation
+from ta_lint.dryrun.stubs.torch.devices import together
 from ta_lint.dryrun.stubs.torch.graphs import NO_GRAPH, Start
 from ta_lint.dryrun.stubs.torch.rows import FUNCTION, FUNCTIONAL, METHOD, register
 from ta_lint.dryrun.stubs.torch.tensors import (
@@ -17,7 +18,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     flattened,
     tensors_in,
 )
-from ta_lint.dryrun.values import NONE, Value
+from ta_lint.dryrun.values import NONE, Unknown, Value
 
 OVERWRITES = frozenset("""
     bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ set_ uniform_ zero_
@@ -39,16 +40,22 @@ def in_place(made: Call) -> Value:
     if not isinstance(own, Tensor):
         return own if own is not None else NONE
     name = made.name
-    event = made.emit("write", own, by=name)
+    recording = made.machine.mode("recording")
+    event = made.emit(
+        "write", own, by=name, raises=own.takes_gradient and recording is True and _is_uncaught(made)
+    )
     if own.cls is GRADIENT and name not in BOUNDS:
         gradients.rescaled_of(made.machine, tensors_in([own.fields["of"]]))
-    recording = made.machine.mode("recording")
     if own.takes_gradient:
         _averaged(made, own)
         return own
     shape = None if name in RESHAPES else own.facts.shape
+    others = [one for one in made.values() if one is not own]
+    where = own.facts.where
+    if name not in OVERWRITES:
+        where = together(one.facts.where for one in (own, *tensors_in(others)))
     if recording is False:
-        kept = replace(own.facts, shape=shape, amount=of_operation(made))
+        kept = replace(own.facts, shape=shape, amount=of_operation(made), output=None, where=where)
         if kept != own.facts:
             made.machine.state.write(own.fields, FACTS, kept)
         return own
@@ -56,16 +63,28 @@ def in_place(made: Call) -> Value:
     amount = of_operation(made)
     if name in OVERWRITES or name in STEPS:
         before = Tensor(replace(flattened(own.facts, made.place), graph=NO_GRAPH), own.made)
-    others = [one for one in made.values() if one is not own]
     event.detail["graph"] = any(one.facts.graph.starts or one.takes_gradient for one in tensors_in(others))
     facts = computed(made.machine, [before, *others], made.place).facts
-    facts = replace(facts, shape=shape, dtype=own.facts.dtype, source=own.facts.source, amount=amount)
+    facts = replace(
+        facts,
+        shape=shape,
+        amount=amount,
+        dtype=own.facts.dtype,
+        source=own.facts.source,
+        where=where,
+    )
     made.machine.state.write(own.fields, FACTS, facts)
     return (
         Tensor(replace(facts, scale=(BOUNDED, made.argument(2, "max"))))
         if name in BOUNDS and own.cls is GRADIENT
         else own
     )
+
+
+def _is_uncaught(made: Call) -> bool:
+    """Whether an error here would end the program: no code around it may catch it, and the program itself makes what changes."""
+    error = Unknown("an exception")
+    return not made.machine.guessing and all(one.fits(error) is False for one in made.machine.catches)
 
 
 def _averaged(made: Call, own: Tensor) -> None:

@@ -9,8 +9,11 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import COMPUTED, define, family, method, new_class, tuple_of
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import dtypes
+from ta_lint.dryrun.stubs.torch.activations import activation_of, applied, scored
 from ta_lint.dryrun.stubs.torch.conversions import without
 from ta_lint.dryrun.stubs.torch.modules import MODULE
+from ta_lint.dryrun.stubs.torch.norms import counted
+from ta_lint.dryrun.stubs.torch.pairs import ROWS, ending
 from ta_lint.dryrun.stubs.torch.rows import as_indices
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Facts, Shape, Tensor, computed, tensors_in
 from ta_lint.dryrun.values import FALSE, NONE, TRUE, Choice, Class, Known, Object, Sequence, Unknown, Value
@@ -269,6 +272,10 @@ _SCALES = {
 }  # fmt: skip
 
 
+_KEEPING = {"Flatten": "flatten", "Unflatten": "unflatten", **dict.fromkeys(DROPOUTS, "dropout")}
+"""The functions of layers that keep the numbers, or some of them."""
+
+
 def _arguments(layer: Layer, made: Call) -> Sizes:
     sizes: Sizes = {}
     for index, one in enumerate(layer.arguments.split(), 1):
@@ -284,6 +291,34 @@ def _plain(value: Value) -> Any:
         parts = tuple(one.value if isinstance(one, Known) else None for one in value.items)
         return parts if all(isinstance(one, int) for one in parts) else ...
     return value.value if isinstance(value, Known) else ...
+
+
+def _shaped(
+    name: str, layer: Layer, sizes: Sizes, first: Value | None
+) -> tuple[Shape | None, tuple[int, int | None] | None]:
+    """The shape of what a layer gives, and how that ends where nobody knows it."""
+    if isinstance(first, Tensor) and first.facts.shape is not None:
+        return layer.output(first.facts.shape, sizes), None
+    given = ending(first)
+    return (None, None) if given is None else _of_batch(name, layer, sizes, given)
+
+
+def _of_batch(
+    name: str, layer: Layer, sizes: Sizes, given: tuple[int, int | None]
+) -> tuple[Shape | None, tuple[int, int | None] | None]:
+    """The shape of what a layer gives for a batch of samples of which only this is known, and how it ends."""
+    least, _ = given
+    if layer.output is _same:
+        return None, given
+    if name in ("Linear", "LazyLinear"):
+        return None, (max(least, 2), _size(sizes["out_features"]))
+    if name == "Embedding":
+        return None, (least + 1, _size(sizes["embedding_dim"]))
+    if name == "Flatten" and sizes["end_dim"] == -1 and sizes["start_dim"] in (0, 1):
+        return (ROWS, None)[-sizes["start_dim"] - 1 :], None
+    if "Conv" in name:
+        return (ROWS, _size(sizes["out_channels"]), *[None] * int(name[-2])), None
+    return None, None
 
 
 def _names(layer: Layer, sizes: Sizes) -> Collection[str]:
@@ -338,6 +373,18 @@ _BASE_OF = {
 }
 
 
+def _take(made: Call, name: str, given: Value | None) -> None:
+    """What some layers tell of their input: a softmax of its scores, a norm of the layer whose bias it subtracts."""
+    if name == "LogSoftmax":
+        scored(made, given)
+    elif "BatchNorm" in name or "InstanceNorm" in name:
+        before = activation_of(given)
+        if before is not None and before.layer is not None:
+            made.emit("normalised", before.layer, by=made.own())
+        if name.startswith("BatchNorm"):
+            counted(made, made.own(), given)
+
+
 def _define(name: str, layer: Layer) -> Class:
     cls = new_class(f"torch.nn.{name}", bases=(_BASE_OF.get(name, MODULE),))
 
@@ -345,6 +392,8 @@ def _define(name: str, layer: Layer) -> Class:
         own = made.own()
         sizes = _arguments(layer, made)
         own.fields["sizes"] = sizes
+        if "kernel_size" in sizes:
+            made.emit("convolution", own, kind=name, sizes=sizes)
         if name in ("Softmax", "LogSoftmax"):
             own.fields["dim"] = made.argument(1, "dim")
         asked = made.kwargs.get("dtype", NONE)
@@ -365,22 +414,24 @@ def _define(name: str, layer: Layer) -> Class:
         sizes = own.fields.get("sizes")
         parameters = _used(made, own, None if sizes is None else _names(layer, sizes))
         first = made.args[1] if len(made.args) > 1 else next(iter(made.kwargs.values()), None)
-        shape = first.facts.shape if isinstance(first, Tensor) else None
-        output = layer.output(shape, sizes) if shape is not None and sizes is not None else None
+        output, ends = (None, None) if sizes is None else _shaped(name, layer, sizes, first)
         dim = own.fields.get("dim")
         scale = (_SCALES[name], dim.value if isinstance(dim, Known) else None) if name in _SCALES else None
         inputs = [*parameters, *made.args[1:], *made.kwargs.values()]
         if name == "Identity" and first is not None:
             return first
+        _take(made, name, first)
         result = computed(
             made.machine,
             inputs,
             made.place,
             shape=output,
+            ends=ends,
             scale=scale,
             dtype=_dtype(made, name, parameters),
             differs=False,
         )
+        result = applied(made, name, _KEEPING.get(name, ""), first, result)
         if name in DROPOUTS:
             training = own.fields.get("training", TRUE)
             known = training.value if isinstance(training, Known) else ...

@@ -57,11 +57,20 @@ def _distribution(value: Value) -> Value:
 
 def _exp(made: Call) -> Form | None:
     form = form_of(made.args[0])
+    if _is_turned_back(made):
+        return Form(Likelihood.PICKED)
     return (
         Form(Likelihood.PROBABILITIES, form.of)
         if form is not None and form.kind is Likelihood.LOGARITHMS
         else None
     )
+
+
+def _is_turned_back(made: Call) -> bool:
+    """Whether the log-probability of what was chosen becomes a probability again; that of a difference is a ratio."""
+    value = made.args[0]
+    is_alone = isinstance(value, Tensor) and value.facts.chosen and not value.facts.differs
+    return is_alone and made.name == "exp"
 
 
 def _picked(made: Call) -> Form | None:
@@ -74,6 +83,9 @@ def _shifted(made: Call) -> Form | None:
     """A small number against zeros changes nothing."""
     value, *numbers = made.args
     is_shifted = numbers and all(isinstance(one, Known) for one in numbers)
+    form = form_of(value)
+    if form is not None and form.kind is Likelihood.PICKED:
+        return form
     return Form(Likelihood.PROBABILITIES, _distribution(value)) if is_shifted or made.kwargs else None
 
 
@@ -86,9 +98,16 @@ def _ratio(made: Call) -> Form | None:
     return None
 
 
+def _reshaped(made: Call) -> Form | None:
+    """The probabilities of what was chosen are that in any shape."""
+    form = form_of(made.args[0])
+    return form if form is not None and form.kind is Likelihood.PICKED else None
+
+
 RULES: dict[str, Callable[[Call], Form | None]] = {
     "softmax": _softmax, "log_softmax": _log_softmax, "log": _log, "exp": _exp, "gather": _picked, "entr": _entropies,
     **dict.fromkeys("__truediv__ div".split(), _ratio),
+    **dict.fromkeys("flatten reshape squeeze unsqueeze view".split(), _reshaped),
     **dict.fromkeys("__add__ __radd__ add clamp clamp_min clip".split(), _shifted),
 }  # fmt: skip
 
@@ -111,7 +130,7 @@ def telling(name: str, effect: Effect) -> Effect:
 
 def said(made: Call, result: Tensor, form: Form | None) -> Tensor:
     """A result that is this of a distribution."""
-    chosen = result.facts.chosen or _is_choice(made)
+    chosen = (result.facts.chosen and not _is_turned_back(made)) or _is_choice(made)
     differs = result.facts.differs and made.name != "exp"  # a ratio is a difference no longer
     if form is None and chosen == result.facts.chosen and differs == result.facts.differs:
         return result

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from ta_lint.dryrun.machine.amounts import of_batch
+from ta_lint.dryrun.machine.batches import of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, new_class, stub
 from ta_lint.dryrun.stubs.torch import dtypes, outputs
+from ta_lint.dryrun.stubs.torch.activations import activation_of, scored
 from ta_lint.dryrun.stubs.torch.modules import MODULE
 from ta_lint.dryrun.stubs.torch.summing import difference, squared
 from ta_lint.dryrun.stubs.torch.tensors import computed
@@ -56,7 +57,9 @@ def _loss(function: str) -> Callable[[Call], Value]:
         )
         outputs.used(made, outputs.COMPARED, made.values())
         given, target = made.given(0, "input"), made.given(1, "target")
-        made.emit("loss", result, by=function, input=given, target=target)
+        made.emit("loss", result, by=function, input=given, target=target, output=activation_of(given))
+        if function == "cross_entropy":
+            scored(made, given)
         if function in _OF_DIFFERENCES and given is not None and target is not None:
             squared(made, difference(given, target))
         return result

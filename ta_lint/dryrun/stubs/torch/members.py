@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import as_item, of_any, of_batch
+from ta_lint.dryrun.machine.amounts import as_item
+from ta_lint.dryrun.machine.batches import of_any, of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.counts import LENGTH
-from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, find, method, new_class, stub, tuple_of
+from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, find, method, new_class, stub
 from ta_lint.dryrun.stubs.torch import gradients, likelihoods, outputs, shapes
+from ta_lint.dryrun.stubs.torch.activations import part_of
 from ta_lint.dryrun.stubs.torch.backward import wanted
-from ta_lint.dryrun.stubs.torch.operations import size_of
+from ta_lint.dryrun.stubs.torch.modules import replaced_out_of_sight, switch
+from ta_lint.dryrun.stubs.torch.operations import size_of, sizes_of
 from ta_lint.dryrun.stubs.torch.tensors import (
     DETACHED,
     FACTS,
@@ -28,6 +31,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     some_loss,
     tensors_in,
     terms_of,
+    written_to,
 )
 from ta_lint.dryrun.stubs.torch.terms import united
 from ta_lint.dryrun.stubs.torch.without_effect import NAMES
@@ -81,10 +85,7 @@ def _clear(made: Call, parameter: Value | None) -> None:
 
 @attribute_of(TENSOR, "shape")
 def _shape_of(made: Call) -> Value:
-    own = made.own(Tensor)
-    shape = own.facts.shape
-    first = size_of(shape[0] if shape else None, made)
-    return tuple_of((), first) if shape is None else tuple_of([first, *map(size_of, shape[1:])][: len(shape)])
+    return sizes_of(made.own(Tensor).facts.shape, made)
 
 
 @attribute_of(TENSOR, "H", "T", "mH", "mT")
@@ -163,7 +164,7 @@ def _set(made: Call) -> Value:
         known = bool(value.value) if isinstance(value, Known) else None
         parts = forced(own, made.place) if known else ()
         made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=known, forced=parts))
-        made.emit("freeze" if known is False else "unfreeze", own)
+        switch(made, own, on=known is not False)
     elif name == "grad":
         if value == NONE:
             _clear(made, own)
@@ -187,7 +188,7 @@ def _requires(made: Call) -> Value:
     known = None if wants is ... else bool(wants)
     parts = forced(own, made.place) if known else ()
     made.machine.state.write(own.fields, FACTS, replace(own.facts, requires=known, forced=parts))
-    made.emit("unfreeze" if wants else "freeze", own)
+    switch(made, own, on=bool(wants))
     return own
 
 
@@ -269,16 +270,28 @@ def _set_of_something(made: Call) -> Value:
         made.emit("clear", made.args[0], before=gradients.lost(made.machine, *made.machine.optimizers))
     elif name in NAMES:
         made.emit("attribute", made.args[0], name=name)
+    replaced_out_of_sight(made, made.args[0], made.args[2])
+    return NONE
+
+
+@method(UNSEEN, "__setitem__")
+def _set_in_something(made: Call) -> Value:
+    replaced_out_of_sight(made, made.args[0], made.args[2])
     return NONE
 
 
 @method(TENSOR, "__getitem__")
 def _part(made: Call) -> Value:
     own, key = made.own(Tensor), made.args[1]
+    if (whole := written_to(own)) is not None and isinstance(whole, Tensor) and whole.cls is PARAMETER:
+        made.emit("part", whole)
     facts = computed(made.machine, made.args, made.place).facts
     scale = own.facts.scale if own.facts.scale and own.facts.scale[0] in ("indices", "booleans") else None
     shape = None if own.facts.shape is None else shapes.indexed(own.facts.shape, key)
-    result = Tensor(replace(facts, scale=scale, shape=shape, dtype=own.facts.dtype), made.place)
+    result = Tensor(
+        replace(facts, scale=scale, shape=shape, dtype=own.facts.dtype, output=part_of(own.facts.output)),
+        made.place,
+    )
     if BY_NAME in own.fields:
         result.fields[BY_NAME] = TRUE
     return likelihoods.part(made, result)
@@ -287,6 +300,8 @@ def _part(made: Call) -> Value:
 @method(TENSOR, "__setitem__")
 def _put(made: Call) -> Value:
     own, value = made.own(Tensor), made.args[2]
+    if (whole := written_to(own)) is not None and isinstance(whole, Tensor) and whole.cls is PARAMETER:
+        made.emit("part", whole)
     if not own.takes_gradient:
         facts = computed(made.machine, [own, value], made.place).facts
         made.machine.state.write(
@@ -305,9 +320,10 @@ def _put(made: Call) -> Value:
                 graph=facts.graph,
                 outputs=facts.outputs,
                 terms=united((*terms_of(own), *terms_of(value)), joined_facts),
+                output=None,
             )
             if facts.roots or facts.perhaps or facts.open or facts.outputs
-            else own.facts,
+            else replace(own.facts, output=None),
         )
     return NONE
 
@@ -365,7 +381,12 @@ def _copied(made: Call) -> Value:
 def _parameter(made: Call) -> Value:
     data, wants = made.argument(1, "data"), made.constant(2, "requires_grad", True)
     given = data.facts if isinstance(data, Tensor) else Facts()
-    facts = Facts(requires=None if wants is ... else bool(wants), shape=given.shape, dtype=given.dtype)
+    facts = Facts(
+        requires=None if wants is ... else bool(wants),
+        shape=given.shape,
+        dtype=given.dtype,
+        where=given.where,
+    )
     return Tensor(facts, made.place, PARAMETER)
 
 

@@ -3,12 +3,13 @@
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import (
     OBJECT,
+    UNSEEN,
     find,
     method,
     new_class,
     stub,
 )
-from ta_lint.dryrun.machine.machine import Half
+from ta_lint.dryrun.machine.modes import Chooser, Half
 from ta_lint.dryrun.values import (
     FALSE,
     NONE,
@@ -131,6 +132,7 @@ def _autocast(made: Call) -> Value:
     own.fields["wants"] = Known(
         asked.value if isinstance(asked, Known) and isinstance(asked.value, bool) else None
     )
+    own.fields["chooser"] = Chooser(None if asked == FALSE else own.made or made.place)
     own.fields["half"] = Half(asked != FALSE and _is_half(made.argument(2, "dtype"), first))
     return NONE
 
@@ -142,24 +144,37 @@ def _is_half(dtype: Value, first: Value) -> bool:
     return first in (NONE, TRUE) or Known("cuda") in options(first)
 
 
+@method(UNSEEN, "autocast")
+def _of_unseen(made: Call) -> Value:
+    """The accelerator or fabric that nobody knows has its own."""
+    own = Object(AUTOCAST, made.place)
+    own.fields.update({"wants": NONE, "chooser": Chooser(made.place)})
+    return own
+
+
 @method(AUTOCAST, "__enter__")
 def _chosen(made: Call) -> Value:
     """From here on, the precision of an operation depends on which it is."""
-    own = made.own()
-    own.fields["before"], own.fields["half before"] = (
-        Known(made.machine.mode("autocast")),
-        made.machine.modes["half"],
-    )
-    made.machine.state.write(made.machine.modes, "half", own.fields.get("half", Half()))
-    made.machine.state.write(made.machine.modes, "autocast", own.fields.get("wants", NONE).value)
+    own, modes = made.own(), made.machine.modes
+    own.fields["before"] = Known(made.machine.mode("autocast"))
+    for name, default in _OF_AUTOCAST.items():
+        own.fields[f"{name} before"] = modes[name]
+        made.machine.state.write(modes, name, own.fields.get(name, default))
+    made.machine.state.write(modes, "autocast", own.fields.get("wants", NONE).value)
     return own
 
 
 @method(AUTOCAST, "__exit__")
 def _as_before(made: Call) -> Value:
-    made.machine.state.write(made.machine.modes, "autocast", made.own().fields.get("before", FALSE).value)
-    made.machine.state.write(made.machine.modes, "half", made.own().fields.get("half before", Half()))
+    own, modes = made.own(), made.machine.modes
+    made.machine.state.write(modes, "autocast", own.fields.get("before", FALSE).value)
+    for name, default in _OF_AUTOCAST.items():
+        made.machine.state.write(modes, name, own.fields.get(f"{name} before", default))
     return NONE
+
+
+_OF_AUTOCAST = {"chooser": Chooser(), "half": Half()}
+"""What it sets beside that it is on."""
 
 
 @stub("torch.set_autocast_enabled", "torch.set_autocast_cache_enabled", "torch.set_autocast_cpu_enabled")

@@ -7,7 +7,7 @@ from typing import TypeVar
 from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import attribute_of, method, new_class
+from ta_lint.dryrun.machine.library import UNSEEN, attribute_of, method, new_class
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch import gradients, outputs
 from ta_lint.dryrun.stubs.torch.bundles import bundle
@@ -23,14 +23,17 @@ from ta_lint.dryrun.stubs.torch.tensors import (
 )
 from ta_lint.dryrun.stubs.torch.without_effect import without_effect
 from ta_lint.dryrun.values import (
+    BY_NAME,
     FALSE,
     NONE,
     TRUE,
     Choice,
     Class,
     Function,
+    Hidden,
     Known,
     Object,
+    Place,
     Sequence,
     Table,
     Unknown,
@@ -39,16 +42,14 @@ from ta_lint.dryrun.values import (
 )
 
 O = TypeVar("O", bound=Object)
-
 MODULE = new_class("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule")
 without_effect(MODULE, "requires_grad")
+WRAPPED_BY = Hidden("what reduces the gradients of a module, if its forward pass goes through that")
+"""An attribute of the module: the wrapper."""
 DISTANT = Class("a module out of sight", (MODULE,))
 """A module of which nobody knows the layers: pretrained, or an argument. One parameter stands for all of its own."""
-
 CRITERION = Class("a criterion out of sight", (MODULE,))
 """A module without parameters, which computes a loss of what it gets."""
-
-
 HAS_BATCH_NORMS = ("it has batch norms",)
 """The key under which a module whose layers are out of sight has the name of its network if that has them, which no attribute has."""
 ALL_PARAMETERS = "parameters of its own"
@@ -84,11 +85,10 @@ class Held:
 def distant(machine: Machine, made: Call | None, cls: Class = DISTANT) -> Object:
     """A module of which nobody knows the layers."""
     place = None if made is None else made.place
-    return Object(
-        cls,
-        place,
-        {"training": TRUE, ALL_PARAMETERS: Tensor(replace(PLAIN, requires=True), place, PARAMETER)},
-    )
+    parameter = Tensor(replace(PLAIN, requires=True), place, PARAMETER)
+    module = Object(cls, place, {"training": TRUE, ALL_PARAMETERS: parameter})
+    machine.modules_built.append(module)
+    return module
 
 
 def is_module(value: Value) -> bool:
@@ -96,12 +96,16 @@ def is_module(value: Value) -> bool:
     return isinstance(value, Object) and not isinstance(value, Class) and value.cls.is_a(MODULE)
 
 
+def is_guessed(module: Object) -> bool:
+    """Whether it stands for a model that nobody has seen, such as one that who calls a function gives it."""
+    return module.made is None and module.cls is DISTANT and HAS_BATCH_NORMS not in module.fields
+
+
 def is_part(part: Value, whole: Value) -> None:
-    """A module whose parts are out of sight has had this part all the time, which is in its mode then."""
+    """A module whose parts are out of sight has had this part all the time: it is in its mode, and has some of its parameters."""
     if isinstance(part, Object) and isinstance(whole, Object) and is_module(part) and is_module(whole):
-        part.fields.update(
-            {name: whole.fields[name] for name in ("training", SWITCHES) if name in whole.fields}
-        )
+        same = {name: whole.fields[name] for name in ("training", SWITCHES) if name in whole.fields}
+        part.fields.update({**same, "incomplete": TRUE})
 
 
 def children(module: Object) -> Iterator[tuple[str, Object, bool]]:
@@ -137,12 +141,13 @@ def modules(module: Object) -> Iterator[tuple[str, Object]]:
 
 
 def held(module: Object, *, recurse: bool = True) -> Held:
-    """The parameters of a module and of all below it, or only those of its own."""
+    """The parameters of a module and of all below it, or only its own. That of one out of sight stands for all, those of parts included."""
     found: dict[int, tuple[str, Tensor]] = {}
     perhaps: set[Tensor] = set()
     is_open = False
     for prefix, one, sure in below(module) if recurse else (("", module, True),):
-        is_open = is_open or one.cls.out_of_sight or one.fields.get("incomplete") == TRUE
+        lacks = one.fields.get("incomplete") == TRUE and (one is module or module.cls is not DISTANT)
+        is_open = is_open or one.cls.out_of_sight or lacks
         for name, value in one.fields.items():
             for part in value.options if isinstance(value, Choice) else (value,):
                 if isinstance(part, Tensor):
@@ -194,6 +199,7 @@ def _new(made: Call) -> Value:
     module = Object(cls, made.place, {"training": TRUE})
     if cls.out_of_sight:
         module.fields["incomplete"] = TRUE
+    made.machine.modules_built.append(module)
     return module
 
 
@@ -204,18 +210,75 @@ def _attached(made: Call) -> Value:
     old = own.fields.get(name)
     if name == "training":
         switched(made.machine, own, new, made.place)
+    if isinstance(new, Sequence | Table):
+        made.emit("container", own, name=name)
+    if any(isinstance(one, Tensor) and one.cls is not PARAMETER for one in options(new)):
+        made.emit("tensor attribute", own, name=name, value=new)
     if not _is_part(new):
         return NONE
     replaced(made, own, own.fields.get(ALL_PARAMETERS) if old is None else old, new)
     if old is not None and not any(map(_is_part, options(old))):
         made.machine.state.remove(own.fields, name)
+    if old is None:
+        added(made, own, new)
     return NONE
 
 
 def replaced(made: Call, own: Object, old: Value | None, new: Value) -> None:
     """A module gets a part instead of another one; `old` is what stands for all its parameters if its parts are out of sight."""
-    if old is not None and old is not new and any(map(_is_part, options(old))):
+    is_part = old is not None and old is not new and any(map(_is_part, options(old)))
+    if is_part and not any(_wraps(one, old) for one in options(new)):
         made.emit("replace", own, old=old, new=new)
+
+
+def _wraps(new: Value, old: Value | None) -> bool:
+    """Whether a module has another one as a part of its own, whose parameters then are among its own."""
+    return isinstance(new, Object) and is_module(new) and any(one is old for _, one, _ in children(new))
+
+
+@method(MODULE, "__followed__")
+def _followed(made: Call) -> Value:
+    """A variable that has held a module gets what a call gives."""
+    if made.machine.optimizers and is_module(made.args[1]):
+        made.emit("replace", made.args[1], old=made.args[0], new=made.args[1])
+    return NONE
+
+
+def added(made: Call, own: Object, *new: Value) -> None:
+    """A module gets further parts while there are optimizers; not those that a module makes itself of, as it is new to them anyway."""
+    machine = made.machine
+    is_made = any(
+        one.function is not None and one.function.name == "__init__" and is_module(one.receiver or NONE)
+        for one in machine.frames
+    )
+    if machine.optimizers and not is_made and any(map(_is_part, new)):
+        made.emit("add", own, new=new)
+
+
+def replaced_out_of_sight(made: Call, part: Value, new: Value) -> None:
+    """Something that is a part of a model, perhaps with other parts in between, gets a part."""
+    if made.machine.optimizers and _is_part(new):
+        for (model, _), unknown in made.machine.missing.items():
+            pending = [unknown] if is_module(model) else []
+            while pending:
+                one = pending.pop()
+                pending += [each for each in one.parts.values() if isinstance(each, Unknown)]
+                if one is part:
+                    renewed(made, model, "new parameters")
+                    return
+
+
+def switch(made: Call, subject: Value, *, on: bool) -> None:
+    """Parameters begin to require gradients, or no longer do, perhaps in a function that is called for it."""
+    calls = tuple(frame.call for frame in made.machine.frames if frame.call is not None)
+    made.emit("unfreeze" if on else "freeze", subject, calls=calls)
+
+
+def renewed(made: Call, model: Value, what: str) -> None:
+    """Parameters of a model are others from here on."""
+    for one in options(model):
+        if made.machine.optimizers and isinstance(one, Object) and is_module(one):
+            made.emit("renew", one, what=what, parameters=held(one).values)
 
 
 def _is_part(value: Value) -> bool:
@@ -225,6 +288,9 @@ def _is_part(value: Value) -> bool:
 @method(MODULE, "__outline__")
 def _outline(made: Call) -> Value:
     cls = made.own(Class)
+    known = made.machine.instances.get(cls)
+    if known is not None and not (group := held(known)).parameters and group.complete:
+        return Object(cls, made.place, {"training": TRUE})  # none of its class has parameters
     return distant(made.machine, made, cls)
 
 
@@ -248,8 +314,10 @@ def _call(made: Call) -> Value:
         within=tuple((one, one.fields.get("training", TRUE)) for one in machine.layers),
         evaluating_since=evaluating_since(own),
         callers=() if machine.layers else _callers(machine),
+        called_at=() if machine.layers else _called_at(machine),
         given=tuple(one.facts.graph.starts for one in tensors_in(made.values()) if one.facts.graph.starts),
         call=output,
+        wrapper=own.fields.get(WRAPPED_BY),
         over=machine.passes[-1].over if machine.passes else None,
         inputs=(*made.args[1:], *made.kwargs.values()),
     )
@@ -258,6 +326,9 @@ def _call(made: Call) -> Value:
         if own.cls is CRITERION:
             outputs.used(made, outputs.COMPARED, made.values())
         outputs.mark(made, result, output)
+    event.detail["starts"] = [
+        start for one in tensors_in(outputs.with_fields(result)) for start in one.facts.graph.starts
+    ]
     if isinstance(result, Tensor):
         event.detail["output"] = result.facts
         if machine.optimizers and not machine.layers and result.facts.requires is not False:
@@ -268,6 +339,11 @@ def _call(made: Call) -> Value:
 def _callers(machine: Machine) -> tuple[Object, ...]:
     """The objects whose methods run now, the outermost first."""
     return tuple(one.receiver for one in machine.frames if isinstance(one.receiver, Object))
+
+
+def _called_at(machine: Machine) -> tuple[Place, ...]:
+    """Where the functions of the program that run now are called, the outermost first."""
+    return tuple(one.call for one in machine.frames if one.call is not None and one.site is None)
 
 
 def _output(own: Object, made: Call) -> Value:
@@ -284,7 +360,12 @@ def _output(own: Object, made: Call) -> Value:
         parts = held(own)
         further = [Unknown("a parameter out of sight")] if parts.open else []
         inputs = [*parts.values, *further, *made.args[1:], *made.kwargs.values()]
-        return bundle(computed(machine, inputs, made.place))
+        output = bundle(computed(machine, inputs, made.place))
+        given = (*made.args[1:], *made.kwargs.values())
+        known = any(isinstance(one, Tensor) and BY_NAME not in one.fields for one in given)
+        if BY_NAME in own.fields and not known:  # it may be a class, which gives a model
+            output.fields[BY_NAME] = TRUE
+        return output
     if not machine.layers:
         machine.around_layers = len(machine.passes)
     machine.layers.append(own)
@@ -323,7 +404,11 @@ def set_mode(
         else:
             set_mode(machine, child, wants, made, seen)
 
-    each_held(machine, [(one, sure) for _, one, sure in children(module)], change)
+    parts = [
+        (one, sure or machine.are_alternatives(options(module.fields[name])))
+        for name, one, sure in children(module)
+    ]
+    each_held(machine, parts, change)
 
 
 @method(
@@ -387,9 +472,26 @@ def _handed_over(made: Call) -> Value:
     return NONE
 
 
+@method(DISTANT, "resize_token_embeddings")
+def _resized(made: Call) -> Value:
+    renewed(made, made.own(), "new embeddings")
+    return Unknown("embeddings")
+
+
+@method(UNSEEN, "unwrap_model")
+def _unwrapped(made: Call) -> Value:
+    """What something of a library has wrapped for several devices."""
+    return made.argument(1, "model")
+
+
 @attribute_of(DISTANT, "config", "device", "dtype")
 def _of_distant(made: Call) -> Value:
     return Unknown("it is out of sight")
+
+
+@method(DISTANT, "forward")
+def _forward_of_distant(made: Call) -> Value:
+    return _call(made)
 
 
 @attribute_of(DISTANT, "module")

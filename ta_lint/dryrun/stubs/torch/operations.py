@@ -8,7 +8,8 @@ What they put into the tensor itself is in `in_place`, new tensors are in `creat
 from dataclasses import replace
 from math import prod
 
-from ta_lint.dryrun.machine.amounts import of_any, of_batch, of_one_batch, side_by_side
+from ta_lint.dryrun.machine.amounts import of_one_batch, side_by_side
+from ta_lint.dryrun.machine.batches import of_any, of_batch
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import stub, tuple_of
 from ta_lint.dryrun.stubs.plain import numbers
@@ -24,6 +25,7 @@ from ta_lint.dryrun.stubs.torch.rows import (
     Row,
     as_indices,
     define,
+    may_be_tensor,
     operand,
     register,
 )
@@ -34,6 +36,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     FACTS,
     IN_STEPS,
     Cut,
+    Shape,
     Tensor,
     computed,
     cut,
@@ -191,7 +194,10 @@ define((
 def extreme(made: Call) -> Value:
     """`max`, `min` and `median`: a number, values with their indices, or the greater of two tensors."""
     other = made.given(1, "other")
-    if "dim" in made.kwargs or (other is not None and not isinstance(other, Tensor)):
+    are_two = (
+        other is None or isinstance(other, Tensor) or (may_be_tensor(other) and may_be_tensor(made.args[0]))
+    )
+    if "dim" in made.kwargs or not are_two:
         return _along.run(made)
     return (_all_of if other is None else _of_two).run(made)
 
@@ -368,15 +374,24 @@ def number(made: Call) -> Value:
     if name == "size":
         index = made.constant(1, "dim", None)
         if index is None:
-            return tuple_of((), size_of(None)) if shape is None else tuple_of(map(size_of, shape))
+            return sizes_of(shape, made)
         if shape is not None and isinstance(index, int) and -len(shape) <= index < len(shape):
             return size_of(shape[index], made)
         return size_of(None, made) if index == 0 else size_of(None)
-    if name in ("numel", "nelement") and shape is not None and all(isinstance(one, int) for one in shape):
-        return Known(prod(shape))
+    if name in ("numel", "nelement"):
+        known = shape is not None and all(isinstance(one, int) for one in shape)
+        return size_of(prod(shape) if known and shape is not None else None, made)
     if name.startswith("is_"):
         return Unknown("a verdict about a tensor", "bool")
     return Unknown("a number", "int")
+
+
+def sizes_of(shape: Shape | None, made: Call) -> Value:
+    """The sizes of all dimensions, of which the first grows with the batch."""
+    first = size_of(shape[0] if shape else None, made)
+    if shape is None:
+        return tuple_of([first], size_of(None))
+    return tuple_of([first, *map(size_of, shape[1:])][: len(shape)])
 
 
 def size_of(size: object, made: Call | None = None) -> Value:

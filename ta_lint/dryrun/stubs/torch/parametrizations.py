@@ -8,8 +8,9 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import COMPUTED, stub
 from ta_lint.dryrun.machine.objects import attribute
+from ta_lint.dryrun.stubs.torch.modules import replaced
 from ta_lint.dryrun.stubs.torch.tensors import NOTHING, Facts, Shape, Tensor, computed
-from ta_lint.dryrun.values import NONE, Known, Native, Object, Unknown, Value, options
+from ta_lint.dryrun.values import NONE, Choice, Known, Native, Object, Unknown, Value, options
 
 _PARTS = {
     "torch.nn.utils.weight_norm": "weight_g weight_v", "torch.nn.utils.spectral_norm": "weight_orig",
@@ -44,9 +45,11 @@ def _divide(made: Call, module: Object, name: str, weight: Tensor) -> None:
     facts = [weight.facts] * len(parts)
     if len(parts) > 1:
         facts[0] = replace(weight.facts, shape=_lengths(weight.facts.shape, made.constant(2, "dim", 0)))
-    for part, known in zip(parts, facts, strict=True):
-        one = weight if len(parts) == 1 else Tensor(known, made.place, weight.cls)
+    new = [weight] if len(parts) == 1 else [Tensor(known, made.place, weight.cls) for known in facts]
+    for part, one in zip(parts, new, strict=True):
         made.machine.state.write(module.fields, part, one)
+    if len(parts) > 1:
+        replaced(made, module, weight, Choice(tuple(new)))
     made.machine.state.write(module.fields, name, _computed(name, parts, weight.facts))
 
 

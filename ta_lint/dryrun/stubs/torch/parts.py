@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import call
-from ta_lint.dryrun.machine.library import WITHIN, list_of, method, tuple_of
+from ta_lint.dryrun.machine.library import WITHIN, list_of, method, once, tuple_of
 from ta_lint.dryrun.machine.objects import attribute
 from ta_lint.dryrun.stubs.torch import dtypes, gradients
 from ta_lint.dryrun.stubs.torch.devices import moves
@@ -18,10 +18,11 @@ from ta_lint.dryrun.stubs.torch.modules import (
     each_held,
     held,
     in_order,
+    switch,
 )
 from ta_lint.dryrun.stubs.torch.tensors import FACTS, Tensor
 from ta_lint.dryrun.stubs.torch.without_effect import SOME_MODULE
-from ta_lint.dryrun.values import NONE, Known, Object, Unknown, Value
+from ta_lint.dryrun.values import NONE, TRUE, Known, Object, Unknown, Value
 
 
 @method(MODULE, "buffers", "named_buffers")
@@ -40,7 +41,7 @@ def _asked(made: Call, index: int) -> tuple[list[tuple[str, Value]], Value | Non
 @method(MODULE, "parameters")
 def _parameters(made: Call) -> Value:
     known, rest = _asked(made, 1)
-    return list_of([one for _, one in known], rest)
+    return once(list_of([one for _, one in known], rest))
 
 
 @method(MODULE, "named_parameters")
@@ -80,6 +81,9 @@ def _has_more(module: Object) -> bool:
     return held(module).open or any(ALL_PARAMETERS in one.fields for _, one, _ in below(module))
 
 
+_LAYOUT = frozenset({"memory_format", "non_blocking"})
+
+
 @method(
     MODULE,
     "to",
@@ -99,14 +103,17 @@ def _moved(made: Call) -> Value:
     """Its parameters are elsewhere, or in another dtype."""
     moves(made)
     goes_to = made.given(1, "device") if made.name == "to" else None
-    made.emit("move", made.args[0], to=goes_to or Known(made.name))
     before = "the dtype from before"
-    if made.name in ("cuda", "cpu", "ipu", "share_memory", "to_empty", "xpu"):
-        return made.args[0]
+    dtype: str | None = before
     if made.name in ("to", "type"):
         dtype = dtypes.asked(made, before)
-    else:
+    elif made.name not in ("cuda", "cpu", "ipu", "share_memory", "to_empty", "xpu"):
         dtype = dtypes.NAMES[made.name] or made.name
+    is_layout = made.name == "to" and not made.args[1:] and made.kwargs.keys() <= _LAYOUT
+    made.emit(
+        "move", made.args[0], to=goes_to or Known(made.name), how=made.name,
+        converts=dtype not in (before, None), is_layout=is_layout,
+    )  # fmt: skip
     if dtype != before:
         own = held(made.own())
 
@@ -139,7 +146,7 @@ def _requires_grad(made: Call) -> Value:
         made.machine.state.write(one.fields, FACTS, replace(one.facts, requires=known))
 
     each_held(made.machine, [(one, one not in own.perhaps) for _, one in own.parameters], change)
-    made.emit("unfreeze" if wants else "freeze", made.args[0])
+    switch(made, made.args[0], on=bool(wants))
     return made.args[0]
 
 
@@ -157,6 +164,8 @@ def _register(made: Call) -> Value:
     name, value = made.constant(1, "name"), made.argument(2, "tensor")
     if isinstance(name, str):
         made.machine.state.write(made.own().fields, name, value)
+    elif made.name != "register_buffer":
+        made.machine.state.write(made.own().fields, "incomplete", TRUE)
     return NONE
 
 

@@ -7,11 +7,14 @@ from typing import Any
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import method, new_class, stub, tuple_of
 from ta_lint.dryrun.stubs.torch import outputs
+from ta_lint.dryrun.stubs.torch.activations import activated, scored
 from ta_lint.dryrun.stubs.torch.amounts import growth, of_operation
 from ta_lint.dryrun.stubs.torch.discards import ONLY_TENSORS, noting_discards, of_tensors
 from ta_lint.dryrun.stubs.torch.dtypes import Dtype, steady
 from ta_lint.dryrun.stubs.torch.likelihoods import telling
-from ta_lint.dryrun.stubs.torch.shapes import Rule
+from ta_lint.dryrun.stubs.torch.pairs import comparing, kept, reduced, with_ends
+from ta_lint.dryrun.stubs.torch.shapes import Rule, broadcast, own
+from ta_lint.dryrun.stubs.torch.shapes import reduced as reduced_to
 from ta_lint.dryrun.stubs.torch.summing import taking_apart
 from ta_lint.dryrun.stubs.torch.tensors import (
     IN_STEPS,
@@ -71,6 +74,11 @@ class Row:
             return cut(result, IN_STEPS, made.place, shape=None, dtype=None)
         return as_indices(made, result) if sign == "#" else result
 
+    def _ends(self, made: Call) -> tuple[int, int | None] | None:
+        if self.shape is own or self.shape is broadcast:
+            return kept(made)
+        return reduced(made) if self.shape is reduced_to else None
+
     def _dtype(self, made: Call) -> str | None:
         dtype = self.dtype(made)
         return None if dtype in ("float16", "bfloat16") and not steady(made) else dtype
@@ -103,6 +111,10 @@ class Row:
             facts = replace(facts, grows=grows)
         if self.means:
             facts = replace(facts, scale=(self.means, made.constant(1, "dim")))
+            if self.means == "log-probabilities":
+                scored(made, operand(made))
+        if shape is None:
+            facts = with_ends(facts, self._ends(made))
         return result if facts is result.facts else Tensor(facts, made.place)
 
 
@@ -177,7 +189,9 @@ def define(rows: Iterable[Row]) -> None:
 def register(names: str, effect: Callable[[Call], Value], where: Iterable[str] = TORCH) -> None:
     """These functions and methods have this effect."""
     for name in names.split():
-        run = noting_discards(name, taking_apart(name, telling(name, effect)))
+        run = noting_discards(
+            name, taking_apart(name, telling(name, comparing(name, activated(name, effect))))
+        )
         for prefix in where:
             if prefix == "torch.Tensor.":
                 method(TENSOR, name)(of_tensors(run) if name in ONLY_TENSORS else run)

@@ -9,7 +9,7 @@ from ta_lint.dryrun.stubs.torch.modules import is_module
 from ta_lint.dryrun.stubs.torch.scaling import SCALER
 from ta_lint.dryrun.stubs.torch.state_dicts import STATE as STATE_OF_MODULE
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER, SCHEDULER, STATE
-from ta_lint.dryrun.values import DATA, NONE, Object, Place, Table, Unknown, Value, contents, options
+from ta_lint.dryrun.values import DATA, NONE, Object, Place, Table, Unknown, Value, each_in, options
 
 STATES = (STATE, STATE_OF_MODULE)
 STATEFUL = (OPTIMIZER, SCHEDULER, SCALER)
@@ -94,7 +94,7 @@ def _inside(value: Value, depth: int = 3) -> Iterator[Value]:
 
 def _owners(value: Value) -> Iterator[Value]:
     """The objects whose state a value is, or is made of."""
-    for one in contents((value,)):
+    for one in each_in((value,)):
         if isinstance(one, Object) and one.cls in STATES:
             yield from options(one.fields["of"])
         elif isinstance(one, Object) and is_module(one):

@@ -213,10 +213,12 @@ def viewed(made: Call) -> Shape | None:
 def flattened(made: Call) -> Shape | None:
     """`flatten`."""
     shape, start, end = own(made), made.constant(1, "start_dim", 0), made.constant(2, "end_dim", -1)
-    if shape is None or made.loose:
+    if made.loose:
         return None
-    if shape == ():
-        return (1,)
+    if shape == () or (shape is None and (start, end) == (0, -1)):
+        return (1,) if shape == () else (None,)
+    if shape is None:
+        return None
     first, last = _at(shape, start), _at(shape, end)
     if first is None or last is None:
         return None
@@ -245,7 +247,7 @@ def without_one(made: Call) -> Shape | None:
     given = made.given(1, "dim")
     numbers = list(range(len(shape))) if given is None else _numbers(given)
     gone = None if numbers is None else [_at(shape, one) for one in numbers]
-    if gone is None or any(one is None or shape[one] is None for one in gone):
+    if gone is None or any(one is None or not isinstance(shape[one], int) for one in gone):
         return None
     return tuple(size for index, size in enumerate(shape) if not (index in gone and size == 1))
 
@@ -282,12 +284,15 @@ def _tensors(made: Call) -> list[Shape] | None:
 
 def joined(made: Call) -> Shape | None:
     """`cat`."""
-    shapes, dim = _tensors(made), made.constant(1, "dim", 0)
-    if shapes is None or len({len(one) for one in shapes}) != 1 or (at := _at(shapes[0], dim)) is None:
+    given, dim = made.given(0, "tensors"), made.constant(1, "dim", 0)
+    if not isinstance(given, Sequence) or given.rest is not None or made.loose or not given.items:
+        return None
+    shapes = [shape for one in given.items if (shape := of(one)) is not None]
+    if len({len(one) for one in shapes}) != 1 or (at := _at(shapes[0], dim)) is None:
         return None
     parts = [one[at] for one in shapes]
-    total = sum(parts) if all(isinstance(one, int) for one in parts) else None
-    return (*shapes[0][:at], total, *shapes[0][at + 1 :])
+    is_whole = len(shapes) == len(given.items) and all(isinstance(one, int) for one in parts)
+    return (*shapes[0][:at], sum(parts) if is_whole else None, *shapes[0][at + 1 :])
 
 
 def stacked(made: Call) -> Shape | None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import UNSEEN, list_of, method, new_class, tuple_of
-from ta_lint.dryrun.stubs.torch.modules import MODULE
+from ta_lint.dryrun.stubs.torch.modules import MODULE, renewed
 from ta_lint.dryrun.stubs.torch.tensors import PLAIN, STATE_OF, Tensor
-from ta_lint.dryrun.stubs.torch.training import WRAPPER
-from ta_lint.dryrun.values import FALSE, NONE, TRUE, Choice, Hidden, Object, Sequence, Table, Unknown, Value
+from ta_lint.dryrun.stubs.torch.wrapping import SHARDED
+from ta_lint.dryrun.values import FALSE, NONE, TRUE, Hidden, Object, Unknown, Value, each_in
 
 STATE = new_class("torch.nn.modules.module.StateDict")
 SHARES = Hidden("that the tensors of a state are those of the module, as the program has put no others there")
@@ -45,26 +45,15 @@ def _taken(state: Object) -> int:
     return int(state.fields[TAKEN])
 
 
-def states_in(value: Value, depth: int = 4) -> Iterator[ModuleState]:
+def states_in(value: Value) -> Iterator[ModuleState]:
     """The states that a value may be or holds, which share the tensors of their modules."""
-    if isinstance(value, Unknown) and isinstance(value.source, ModuleState):
-        value = value.source
-    if isinstance(value, ModuleState):
-        if value.fields[SHARES] == TRUE:
-            yield value
-    elif isinstance(value, Tensor):
-        if isinstance(state := value.fields.get(STATE_OF, value.fields.get("of")), Value):
-            yield from states_in(state, depth)
-    elif isinstance(value, Choice | Sequence | Table) and depth:
-        parts = (
-            value.options
-            if isinstance(value, Choice)
-            else value.every
-            if isinstance(value, Sequence)
-            else value.fields.values()
-        )
-        for part in parts:
-            yield from states_in(part, depth - 1)
+    for one in each_in((value,)):
+        found = one.source if isinstance(one, Unknown) else one
+        if isinstance(found, ModuleState) and found.fields[SHARES] == TRUE:
+            yield found
+        elif isinstance(found, Tensor):
+            state = found.fields.get(STATE_OF, found.fields.get("of"))
+            yield from states_in(state) if isinstance(state, Value) else ()
 
 
 @method(MODULE, "state_dict")
@@ -75,20 +64,6 @@ def _state_dict(made: Call) -> Value:
     machine.followed.add(own)
     made.emit("save", own, state=state)
     return state
-
-
-SHARDED = new_class(
-    "torch.distributed.fsdp.FullyShardedDataParallel",
-    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel",
-    bases=(WRAPPER,),
-)
-
-
-@method(SHARDED, "__init__")
-def _sharded(made: Call) -> Value:
-    made.machine.state.write(made.own().fields, "module", made.argument(1, "module"))
-    made.emit("prepare", made.argument(1, "module"))
-    return NONE
 
 
 @method(SHARDED, "state_dict")
@@ -130,4 +105,6 @@ def _set_state(made: Call) -> Value:
 @method(MODULE, "load_state_dict")
 def _load(made: Call) -> Value:
     made.emit("load", made.args[0], state=made.argument(1, "state_dict"))
+    if made.constant(3, "assign", False) is True:
+        renewed(made, made.args[0], "loaded tensors as parameters")
     return Unknown("missing and unexpected keys")

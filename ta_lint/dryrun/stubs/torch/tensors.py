@@ -4,9 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ta_lint.dryrun.machine.amounts import either
+from ta_lint.dryrun.machine.batches import either
 from ta_lint.dryrun.machine.library import new_class
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.sizes import common
+from ta_lint.dryrun.sources import alone
+from ta_lint.dryrun.stubs.torch.devices import together
 from ta_lint.dryrun.stubs.torch.graphs import NO_GRAPH, Graph, made_of, started
 from ta_lint.dryrun.stubs.torch.terms import Term, Terms, united
 from ta_lint.dryrun.values import (
@@ -21,8 +24,8 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
-    contents,
     cuts_of,
+    each_in,
     latest,
 )
 
@@ -45,7 +48,8 @@ MOST_BEFORE = 64
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a graph was lost: by `detach`, by an operation in steps such as `argmax`, or because autograd does not record.
+    """Where a graph was lost: by `detach`, by an operation in steps such as `argmax`, by `autograd.grad` without `create_graph`, or because
+    autograd does not record.
 
     `roots` are the leaves that it led to, certainly or perhaps; empty if nobody knows them. `after` counts the cuts before it, on the way
     on which there are the most. `outputs` are the calls of models that gave what was read here as an array.
@@ -80,6 +84,7 @@ class ModelCall:
 
 
 DETACHED = "detached"
+FIRST_ORDER = "without the graph of a gradient"
 IN_STEPS = "in steps"
 ZERO = "a gradient of zero"
 UNRECORDED = "without recording"
@@ -105,11 +110,13 @@ class Facts(Mergeable):
     """Of a leaf: whether it takes a gradient."""
     leaf: bool = True
     shape: Shape | None = None
+    ends: tuple[int, int | None] | None = None
+    """Where its shape is not known: how many dimensions it has at least, and the size of the last."""
     dtype: str | None = None
     scale: tuple[str, Any] | None = None
     """What its numbers are: `("probabilities", dim)`, `("logits", None)`, `("log-probabilities", dim)`, `("indices", None)`."""
     source: Any = None
-    """What it was read from, such as the loader of its batch, and computed from alone."""
+    """What it was read from, such as the loader of its batch, and computed from alone; `SEVERAL` if there is more of that."""
     again: tuple[Any, ...] = ()
     """The calls that backward makes again, as checkpointing has kept nothing of them."""
     half: bool = False
@@ -134,6 +141,12 @@ class Facts(Mergeable):
     """Whether it is computed from the log-probability of an action that was chosen."""
     differs: bool = False
     """Whether it is computed from a difference of two values from which autograd leads on."""
+    difference: Any = None
+    """The difference of which its numbers are computed one by one, a `pairs.Difference`."""
+    output: Any = None
+    """What gave it its numbers, an `activations.Activation`, if one did and nothing has changed them since."""
+    where: Any = None
+    """The device that it is on, as the program names it: see `devices`."""
 
     @property
     def reached(self) -> "frozenset[Tensor]":
@@ -233,10 +246,11 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
         few(one.forced, other.forced),
         one.requires if one.requires == other.requires else None,
         one.leaf and other.leaf,
-        one.shape if one.shape == other.shape else None,
+        common(one.shape, other.shape),
+        one.ends if one.ends == other.ends else None,
         one.dtype if one.dtype == other.dtype else None,
         one.scale if one.scale == other.scale else None,
-        one.source if one.source is other.source else None,
+        alone((one.source, other.source)) if one.source is not None and other.source is not None else None,
         few(one.again, other.again),
         one.half or other.half,
         one.scaled if one.scaled is other.scaled else None,
@@ -253,6 +267,9 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
         form=one.form if one.form == other.form else None,
         chosen=one.chosen and other.chosen,
         differs=one.differs and other.differs,
+        difference=one.difference if one.difference == other.difference else None,
+        output=one.output if one.output == other.output else None,
+        where=one.where if one.where == other.where else None,
     )
 
 
@@ -274,7 +291,7 @@ def terms_of(value: Value) -> Terms:
 
 def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
     """The tensors among values, and in lists, tuples and dictionaries of them."""
-    return (one for one in contents(values) if isinstance(one, Tensor))
+    return (one for one in each_in(values) if isinstance(one, Tensor))
 
 
 def roots_of(tensor: Tensor) -> "frozenset[Tensor]":
@@ -327,10 +344,12 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
     values = list(inputs)
     found = list(tensors_in(values))
     every = [one.facts for one in found]
+    for one in every:
+        if one.output is not None and one.output.layer is not None:
+            machine.emit("output used", place.node, one.output.layer)
     roots, perhaps = reach_of(values)
-    flat = NOTHING
-    if any(one.flat for one in every):
-        flat = (roots | perhaps).difference(*map(reached_from, found))
+    is_flat = any(one.flat for one in every)
+    flat = (roots | perhaps).difference(*map(reached_from, found)) if is_flat else NOTHING
     why = few(*(one.open for one in every), *map(why_unknown, values))
     cuts = latest([*(cut for one in every for cut in one.cuts), *cuts_of(*values)])
     again = few(*(one.again for one in every))
@@ -342,8 +361,7 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
         roots, perhaps = NOTHING, NOTHING if recording is False else roots | perhaps
         flat = NOTHING if recording is False else flat
         why, again = ((), ()) if recording is False else (why, again)
-    sources = {id(one.source): one.source for one in every if one.source is not None}
-    source = next(iter(sources.values())) if len(sources) == 1 else None
+    source = alone(one.source for one in every)
     requires = True if roots else None if why or perhaps else False
     leaf = not roots and not perhaps and not why
     graph = NO_GRAPH
@@ -357,7 +375,7 @@ def computed(machine: Machine, inputs: Iterable[Value], place: Place, **known: A
         "leaf": leaf, "source": source, "again": again, "scaled": None if any(one.scaled is not False for one in every) else False, "graph": graph,
         "outputs": outputs, "half": half, "chosen": any(one.chosen for one in every),
         "differs": leads_on and any(one.differs for one in every),
-        "grows": _grow([one for one in every if not one.is_constant]),
+        "grows": _grow([one for one in every if not one.is_constant]), "where": together(one.where for one in every),
     }  # fmt: skip
     return Tensor(Facts(**(facts | known)), place)
 
@@ -401,7 +419,7 @@ def few(*reasons: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def why_unknown(value: Value) -> tuple[str, ...]:
     """Why a value may be a tensor of which nothing is known, or hold one; empty if it certainly is none."""
-    unknown = (one for one in contents((value,)) if isinstance(one, Unknown) and one.type is None)
+    unknown = (one for one in each_in((value,)) if isinstance(one, Unknown) and one.type is None)
     return few(tuple(one.why or "a value that is not known" for one in unknown))
 
 

@@ -3,11 +3,12 @@
 import ast
 import math
 from collections.abc import Iterator
+from functools import cache
 
 from ta_lint.dryrun.machine import iteration
-from ta_lint.dryrun.machine.amounts import DECIDES, used
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.calling import attempt, call, hand_over, perhaps
+from ta_lint.dryrun.machine.last_batches import DECIDES, used
 from ta_lint.dryrun.machine.library import (
     DICT,
     FUNCTION,
@@ -16,7 +17,7 @@ from ta_lint.dryrun.machine.library import (
     define,
     family,
     find,
-    keeps,
+    is_once,
     list_of,
     method,
     new_class,
@@ -25,8 +26,7 @@ from ta_lint.dryrun.machine.library import (
 from ta_lint.dryrun.sources import read_of
 from ta_lint.dryrun.stubs.torch import gradients
 from ta_lint.dryrun.stubs.torch.lengths import LENGTH, plan_of
-from ta_lint.dryrun.stubs.torch.modules import MODULE
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, tensors_in
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, tensors_in, written_to
 from ta_lint.dryrun.stubs.torch.without_effect import without_effect
 from ta_lint.dryrun.values import (
     NONE,
@@ -40,11 +40,12 @@ from ta_lint.dryrun.values import (
     Table,
     Unknown,
     Value,
-    contents,
+    each_in,
     options,
 )
 
-OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
+OPTIMIZER = new_class("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer", "torch.optim.*")
+"""Any optimizer, and what the module has under a name that nobody knows."""
 without_effect(OPTIMIZER, "lr", "learning_rate")
 PRE_HOOKS = Hidden("what steps run before they use the gradients")
 SCALED_BY = Hidden("the gradient scaler that an optimizer steps through")
@@ -86,9 +87,9 @@ POSITIONAL = {
 def _optimizer(made: Call) -> Value:
     own = made.own()
     items, rest = iteration.collected(made.machine, made.argument(1, "params"), made.node)
-    if isinstance(
-        step := own.cls.fields.get("step"), Function
-    ):  # of a class of the program: torch wraps it here
+    step = own.cls.fields.get("step")
+    if isinstance(step, Function) and any(_asks_gradients(cls.node) for cls in own.cls.mro if cls.node):
+        # of a class of the program: torch wraps it here; a proximal step, say, asks no gradients
         step.after = lambda done: stepped(done, done.args[0])
     options_ = dict(made.kwargs)
     options_.pop("params", None)
@@ -108,8 +109,20 @@ def _optimizer(made: Call) -> Value:
     made.machine.state.write(own.fields, "defaults", Table(DICT, made.place, dict(options_)))
     gradients.watch(made.machine, own)
     dtypes = {one: one.facts.dtype for one in tensors_in([own.fields["param_groups"]])}
+    if is_once(made.argument(1, "params")):
+        made.emit("gone over", made.argument(1, "params"))
     made.emit("optimizer", own, dtypes=dtypes)
     return NONE
+
+
+@cache
+def _asks_gradients(node: ast.AST) -> bool:
+    """Whether the code of an optimizer mentions the gradients, or the step of another one."""
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr in ("grad", "step"))
+        or (isinstance(part, ast.Constant) and part.value == "grad")
+        for part in ast.walk(node)
+    )
 
 
 def _group(made: Call, given: Value, defaults: dict[str, Value]) -> Value:
@@ -124,6 +137,7 @@ def _group(made: Call, given: Value, defaults: dict[str, Value]) -> Value:
 @method(OPTIMIZER, "add_param_group")
 def _add_group(made: Call) -> Value:
     own = made.own()
+    made.emit("add group", own, group=made.argument(1, "param_group"))
     groups = own.fields.get("param_groups")
     if isinstance(groups, Sequence):
         made.machine.state.refill(
@@ -192,7 +206,13 @@ STATE = Class("the state of an optimizer", (OBJECT,))
 @method(OPTIMIZER, "__handed_over__")
 def _handed_over(made: Call) -> Value:
     """Code out of sight gets the optimizer: it may do with it what it likes."""
-    made.emit("unknown", made.args[0], by=made.args[1], before=gradients.lost(made.machine, made.own()))
+    made.emit(
+        "unknown",
+        made.args[0],
+        by=made.args[1],
+        alone=made.node in made.machine.alone,
+        before=gradients.lost(made.machine, made.own()),
+    )
     return NONE
 
 
@@ -237,7 +257,7 @@ def _is_told(made: Call) -> bool:
 
 def _schedulers_in(given: Value) -> Iterator[Object]:
     """The schedulers that a value is, or holds in a list."""
-    return (one for one in contents((given,)) if isinstance(one, Object) and one.cls.is_a(SCHEDULER))
+    return (one for one in each_in((given,)) if isinstance(one, Object) and one.cls.is_a(SCHEDULER))
 
 
 @method(SCHEDULER, "step")
@@ -278,6 +298,8 @@ def _rates(made: Call) -> Value:
 @stub("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grads_with_norm_")  # fmt: skip
 def _clip(made: Call) -> Value:
     given = made.argument(0, "parameters")
+    if is_once(given):
+        made.emit("gone over", given)
     bound = "clip_value" if made.name == "clip_grad_value_" else "max_norm"
     limit = made.constant(1, bound)
     if not isinstance(limit, int | float) or limit < math.inf:  # else it measures, and clips nothing
@@ -316,23 +338,6 @@ def _wrapped(made: Call) -> Value:
     return made.args[0] if made.args else FUNCTION
 
 
-WRAPPER = Class("a wrapper of a module", (MODULE,))
-for _names in (
-    ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"),
-    ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel"),
-):
-    new_class(*_names, bases=(WRAPPER,))
-
-
-keeps(WRAPPER, "module")
-
-
-@method(WRAPPER, "forward")
-def _forward(made: Call) -> Value:
-    own = made.own()
-    return call(made.machine, own.fields["module"], made.args[1:], made.kwargs, made.node, loose=made.loose)
-
-
 @stub("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 def _functional_call(made: Call) -> Value:
     given = made.argument(2, "args")
@@ -345,8 +350,15 @@ def _functional_call(made: Call) -> Value:
     )
 
 
+def _initialised(made: Call) -> Value:
+    """The tensor itself, with new numbers."""
+    tensor = made.argument(0, "tensor")
+    made.emit("initialise", written_to(tensor), by=made.name.rstrip("_"))
+    return tensor
+
+
 for _name in "constant dirac eye kaiming_normal kaiming_uniform normal ones orthogonal sparse trunc_normal uniform xavier_normal xavier_uniform zeros".split():
-    stub(f"torch.nn.init.{_name}", f"torch.nn.init.{_name}_")(lambda made: made.argument(0, "tensor"))
+    stub(f"torch.nn.init.{_name}", f"torch.nn.init.{_name}_")(_initialised)
 
 
 @method(
