@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ta_lint.facts import FileFacts
     from ta_lint.syntax.edits import ProposedFix
 
-KEYWORDS = (("len", "size", "shape", "count"),)
+KEYWORDS = (("len", "size", "shape", "count", "batch_size"),)
 AROUND = (("*oader*", "dataset"), ("*loss*", "*entropy*", "*Loss*", "mean"))
 
 
