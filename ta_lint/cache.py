@@ -30,7 +30,7 @@ from ta_lint.core.reading import Stamp, read, read_with_stamp, stamp_of
 from ta_lint.file import name_of
 from ta_lint.project.around import Content, content_of
 from ta_lint.project.project import project_of
-from ta_lint.project.trail import Importers, Name, Surface, WholeText
+from ta_lint.project.trail import ANY, Importers, Name, Surface, WholeText
 from ta_lint.signed import LARGEST, MAGIC, SignedFile, signing_key
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ class _Book:
             after = layout.listed(_at(self._root, name))
             if after != before:
                 self.world.folders[name] = after
-                changed[name] = changed_names(before, after)
+                changed[name] = {_asked(one, name) for one in changed_names(before, after)}
         return changed
 
     def _changed_surfaces(self, texts: set[str], file: "File") -> tuple[bool, set[str]]:
@@ -458,11 +458,16 @@ def lint(file: "File") -> "tuple[list[Finding], Learned]":
     for leaf in dependencies(file, data or b""):
         found[type(leaf)].add(_named(leaf[0], file.root))
         if isinstance(leaf, Name):
-            names.add(leaf.name)
+            names.add(_asked(leaf.name, _named(leaf.folder, file.root)))
     found[Surface] -= found[WholeText]
     context = Context(*map(sorted, (found[WholeText], found[Surface], found[Name], names, found[Importers])))
     news = _news(file, context)
     return findings, Learned(context, news, not project.around.changing, project.index.news())
+
+
+def _asked(name: str, folder: str) -> str:
+    """What is asked of a folder: of all that it has, nothing else has the answer."""
+    return f"{ANY} {folder}" if name == ANY else name
 
 
 def _news(file: "File", context: Context) -> World:

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint import checks
@@ -31,6 +31,7 @@ from ta_lint.project.project import project_of
 from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
 if TYPE_CHECKING:
+    from ta_lint.checks import MayGive
     from ta_lint.events import Run
     from ta_lint.events.place import Place
     from ta_lint.events.suspicion import Said
@@ -278,9 +279,10 @@ class _Looks:
         opened = program.open(self.file.absolute, self.source)
         return FileFacts(program, opened, config.target_torch, old_frameworks=config.old_frameworks)
 
-    def may_give(self, modules: tuple[str, ...], name: str) -> bool:
-        """Whether the file may have a name by `from module import *` of one of these modules."""
-        return project_of(self.file.root).imports.may_give(self.file.absolute, modules, name)
+    @cached_property
+    def may_give(self) -> "MayGive":
+        """Whether the file may have a name by `from module import *` of some modules."""
+        return partial(project_of(self.file.root).imports.may_give, self.file.absolute)
 
     @cached_property
     def run(self) -> "Run":

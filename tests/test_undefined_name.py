@@ -81,6 +81,12 @@ def test_a_name_that_no_file_of_the_project_gives_is_undefined(tmp_path: Path) -
     assert found(tmp_path, nets="import torch\n\n\ndef build():\n    return torch.nn.Linear(2, 1)\n") == {7}
 
 
+def test_a_file_that_goes_over_its_layers_gives_no_more_names(tmp_path: Path) -> None:
+    model = "from torch import nn\n\n\nclass Net(nn.Module):\n    def start(self, args):\n        for layer in self.modules():\n"
+    nets = f"{model}            setattr(layer, 'rate', vars(args)['rate'])\n"
+    assert found(tmp_path, nets=nets) == {7}
+
+
 def test_a_name_that_no_further_file_gives_is_undefined(tmp_path: Path) -> None:
     assert found(tmp_path, nets="from parts import *\n", parts="def build():\n    pass\n") == {7}
 
@@ -98,6 +104,7 @@ def test_a_further_file_gives_a_name(tmp_path: Path) -> None:
         "from rates import *\n",
         "from torch import *\n",
         "def use(rates):\n    globals().update(vars(rates))\n",
+        "import sys\n\n\ndef use(rates):\n    setattr(sys.modules[__name__], 'adjust', rates.adjust)\n",
         "def use(rates):\n    global adjust\n    adjust = rates.adjust\n",
         "rates = [\n",
     ],

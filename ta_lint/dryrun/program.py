@@ -7,7 +7,7 @@ import re
 import warnings
 from array import array
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -173,11 +173,14 @@ class Program:
                 self._keep(path, tree)
                 if len(self._modules) > 1:  # the first is the file itself
                     machine.allow_for(len(self._texts[path]))
-                is_script = name == "__main__" and not self._layout.is_large(path)
-                with machine.aside(is_script=is_script):
+                with machine.aside(may_go_on=partial(self._is_program, path) if name == "__main__" else None):
                     machine.frames.append(frame)
                     _run(machine, tree.body, frame)
         return found
+
+    def _is_program(self, path: str) -> bool:
+        """Whether a file is in no library, whose files are run by others."""
+        return not self._layout.is_large(path)
 
     def frame(self, path: str) -> Frame:
         """The names at the top of a file that has run."""

@@ -443,9 +443,7 @@ def join(one: Value, other: Value) -> Value:
     merged = _merged(one, other)
     if merged is not None:
         return merged
-    several = tuple(dict.fromkeys((*options(one), *options(other))))
-    if len(several) > MOST_OPTIONS:
-        several = _fewer(several)
+    several = _fewer(dict.fromkeys((*options(one), *options(other))))
     return Choice(several) if len(several) <= MOST_OPTIONS else Unknown("it may be too many things")
 
 
@@ -490,7 +488,7 @@ def _merged(one: Value, other: Value) -> Value | None:
     return Sequence(one.cls, tuple(map(join, one.items, other.items)), None, one.made)
 
 
-def _fewer(several: tuple[Value, ...]) -> tuple[Value, ...]:
+def _fewer(several: Iterable[Value]) -> tuple[Value, ...]:
     """The same, with one value for those that need not be told apart."""
     found: list[Value] = []
     for value in several:

@@ -33,9 +33,8 @@ _BINDS_UNSEEN = (
     "globals",
     "importlib",
     "locals",
-    "modules",
-    "setattr",
-    "vars",
+    "sys.modules",
+    "vars()",
 )
 _UNSEEN = "?"  # the name of a base class that is not found
 

@@ -161,17 +161,20 @@ class Layout:
             return self.inside(folder, name[level:]) if name[level:] else folder
         if _is_elsewhere(name):
             return None
-        places = self._search_path(folder)
-        if name in libraries() or name.startswith("torch"):
-            # next to a script its own file comes first, and a library imports itself; else what is installed is meant
-            places = [
-                place
-                for place in places
-                if place == folder
-                or folder.startswith(os.path.join(place, name))
-                or (folder.startswith(place + os.sep) and self._has_scripts(place))
-            ]
-        return next((found for place in places if (found := self.inside(place, name)) is not None), None)
+        is_library = name in libraries() or name.startswith("torch")
+        for place in self._search_path(folder):
+            found = self.inside(place, name)
+            if found is not None and not (is_library and self._is_installed(place, name, folder)):
+                return found
+        return None
+
+    def _is_installed(self, place: str, name: str, folder: str) -> bool:
+        """Whether what files of a folder import by the name of a library is what is installed, and not the project's own in this place: that
+        of a script comes first, and a library imports itself.
+        """
+        if place == folder or folder.startswith(os.path.join(place, name)):
+            return False
+        return not (folder.startswith(place + os.sep) and self._has_scripts(place))
 
     def _search_path(self, folder: str) -> list[str]:
         """The folders in which Python may look for a top-level module, the most likely first.

@@ -84,7 +84,7 @@ def _known(events: list[Event]) -> _Holders:
                 found.holders.setdefault(id(part), set()).add(id(holder))
         if event.action == "parameters":
             found.asked.setdefault(id(event.subject), []).append(event)
-        elif event.action in LOOKED_AFTER:
+        elif event.action in LOOKED_AFTER and not _is_in_forward(event):
             found.looked_after.update({id(one): number for one in _inside(event.subject)})
         elif event.action == "hand over":
             found.given_away.update(map(id, _inside(event.subject)))
@@ -93,6 +93,11 @@ def _known(events: list[Event]) -> _Holders:
         elif event.action == "add group":
             found.given_away.update(map(id, _inside(event.detail["group"])))
     return found
+
+
+def _is_in_forward(event: Event) -> bool:
+    """Whether it happens in each call of a module: what is moved there is still in no optimizer and no checkpoint."""
+    return event.action == "move" and any(one.name == "forward" for one in event.functions)
 
 
 def _parts(root: Object, seen: set[int]) -> Iterator[tuple[Object, Object]]:

@@ -27,6 +27,11 @@ def may_be_one(one: Value, other: Value) -> bool:
     return any(not isinstance(piece, str) for piece in shared) or _letters(shared, start) >= LETTERS
 
 
+def fixed_name(name: Value) -> str | None:
+    """A name that is known; of two such names, only equal ones may be one."""
+    return "".join(map(str, _plain(pieces_of(name)))) if is_fixed(name) else None
+
+
 def _plain(pieces: Iterable[str | Value]) -> list[str | Value]:
     """The pieces of a path without what leads nowhere: `./` at its beginning, and a second slash."""
     found: list[str | Value] = []

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from ta_lint.core.protocol import Action
 from ta_lint.core.purposes import is_meant
-from ta_lint.dryrun.collect.files import may_be_one, origins
+from ta_lint.dryrun.collect.files import fixed_name, may_be_one, origins
 from ta_lint.dryrun.collect.memberships import scope_of, unwrapped
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.sources import LoadedFile, is_fixed, pieces_of, read_of
@@ -40,6 +40,10 @@ class _Restored:
     index: int
 
 
+_Named = dict[str | None, dict[int, Event]]
+"""Saves by the name of the file; those whose name is not known under None."""
+
+
 @dataclass
 class _Program:
     """What a program saves and loads, in order."""
@@ -64,18 +68,20 @@ class _Program:
         return [event.detail["content"] for _, event in self.saves]
 
     @cached_property
-    def _holding(self) -> dict[tuple[object, ...], dict[int, Event]]:
+    def _holding(self) -> dict[tuple[object, ...], _Named]:
         """The saves, in each part of the program and in all, by key and role of what they hold; a state that is saved alone, without a key,
         by whose it is.
         """
-        found: dict[tuple[object, ...], dict[int, Event]] = {}
+        found: dict[tuple[object, ...], _Named] = {}
         for index, event in self.saves:
             content: Checkpoint = event.detail["content"]
+            name = fixed_name(event.detail["file"])
             for key, states in content.owners.items():
                 owners = [unwrapped(one) for one in states]
                 for owner in owners if key is None else (None,) if owners else ():
                     for part in (scope_of(event), ...):
-                        found.setdefault((part, key, _role_of(owners), owner), {})[index] = event
+                        of_this = found.setdefault((part, key, _role_of(owners), owner), {})
+                        of_this.setdefault(name, {})[index] = event
         return found
 
     def saves_of(self, file: LoadedFile) -> list[tuple[int, Event]]:
@@ -84,15 +90,15 @@ class _Program:
         this name.
         """
         for part in (scope_of(self.events[self.files[file]]), ...):
-            found: dict[int, Event] = {}
-            for one in self.restored[file]:
-                whose = one.owner if one.key is None else None
-                found |= self._holding.get((part, one.key, one.role, whose), {})
-            if found:
-                same = {
-                    index: one for index, one in found.items() if may_be_one(file.name, one.detail["file"])
-                }
-                return sorted((same or found).items(), key=itemgetter(0))
+            asked = [
+                (part, one.key, one.role, one.owner if one.key is None else None)
+                for one in self.restored[file]
+            ]
+            holding = [self._holding[one] for one in asked if one in self._holding]
+            if holding:
+                same = {index: event for each in holding for index, event in _of_name(each, file.name)}
+                every = same or {index: event for each in holding for index, event in _all_of(each)}
+                return sorted(every.items(), key=itemgetter(0))
         return []
 
     @cached_property
@@ -200,6 +206,19 @@ def _role_under(key: str | None, contents: list[Checkpoint]) -> str | None:
     """The role of what checkpoints have under a key, for what gets it from there, such as one of many optimizers."""
     roles = {_role_of(own) for one in contents for name, own in one.owners.items() if name == key}
     return roles.pop() if key is not None and len(roles) == 1 else None
+
+
+def _of_name(saves: _Named, name: Value) -> Iterator[tuple[int, Event]]:
+    """The saves that write a file of this name, or may."""
+    fixed = fixed_name(name)
+    if fixed is not None:
+        yield from saves.get(fixed, {}).items()
+    others = _all_of(saves) if fixed is None else saves.get(None, {}).items()
+    yield from ((index, event) for index, event in others if may_be_one(name, event.detail["file"]))
+
+
+def _all_of(saves: _Named) -> Iterator[tuple[int, Event]]:
+    return (one for each in saves.values() for one in each.items())
 
 
 def _load(found: _Program, index: int, event: Event) -> None:

@@ -96,8 +96,9 @@ class Machine:
         """The step at which all entries of the file are."""
         self._spare = 0
         """Steps that a script may take more, as it runs what it imports;"""
-        self._has_more = self._is_script = False
-        """whether it takes them, and whether its own statements run now."""
+        self._has_more = False
+        self._may_go_on: Callable[[], bool] = _never
+        """whether it takes them, and whether what runs now may."""
         self.entry: Value | None = None
         """The function that runs on guessed arguments, None while the script itself runs."""
         self.optimizers: list[Any] = []
@@ -248,7 +249,7 @@ class Machine:
                 return
         self.steps += 1
         if self.steps > self.limit:
-            if not self._is_script or not self._spare:
+            if not self._spare or not self._may_go_on():
                 raise Exhausted
             self.limit, self._spare, self._has_more = self.limit + self._spare, 0, True
 
@@ -267,12 +268,14 @@ class Machine:
                 self.state.write(self.modes, name, value)
 
     @contextmanager
-    def aside(self, most: int | None = None, *, is_script: bool = False) -> Iterator[None]:
+    def aside(
+        self, most: int | None = None, *, may_go_on: Callable[[], bool] | None = None
+    ) -> Iterator[None]:
         """What runs here, such as a module that is imported, has steps and a state of its own, and no loop or condition around it. It takes at
-        most so many steps, and goes no further; a script goes on for what it imports.
+        most so many steps, and goes no further, unless it `may_go_on`, as a script does for what it imports.
         """
         self.memo.spoil()
-        outer, self._is_script = self._is_script, is_script
+        outer, self._may_go_on = self._may_go_on, may_go_on or _never
         depth, steps = len(self.frames), self.steps
         now = self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches
         self.passes, self.doubt, self.state = [], 0, State()
@@ -286,7 +289,7 @@ class Machine:
                 self.break_off(error)
             self.modes.update(modes)  # it may have broken off within `with torch.no_grad():`
         finally:
-            self._is_script, self._has_more = outer, outer and self._has_more
+            self._may_go_on, self._has_more = outer, outer is not _never and self._has_more
             del self.frames[depth:]
             self.passes, self.doubt, self.limit, self.state, self.outline, self.checking, self.catches = now
             self.limit += self.steps - steps
@@ -460,6 +463,10 @@ class Machine:
         for value in values[1:]:
             result = join(result, value)
         return result
+
+
+def _never() -> bool:
+    return False
 
 
 def _are_alike(some: Sequence[Event], others: Sequence[Event]) -> bool:

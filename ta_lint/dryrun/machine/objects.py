@@ -169,6 +169,8 @@ def has_attribute(value: Value, name: str) -> bool | None:
     """Whether a value certainly has an attribute, or certainly not."""
     if isinstance(value, External) and not isinstance(library.find(f"{value.name}.{name}"), External):
         return True
+    if isinstance(value, Known):
+        return hasattr(value.value, name)
     if not isinstance(value, Object) or isinstance(value, (Sequence, Table)):
         return None
     cls = value if isinstance(value, Class) else value.cls

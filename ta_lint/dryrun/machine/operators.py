@@ -109,8 +109,10 @@ def _made_of(kind: ast.AST, left: Value, right: Value) -> Value:
     """A text, a number, or something else that nobody knows, made of two such things."""
     if (made := _text(kind, left, right)) is not None:
         return made
-    if isinstance(kind, ast.Mult) and any(isinstance(one, Known) and one.value == 0 for one in (left, right)):
+    if isinstance(kind, ast.Mult) and (_is_zero(left) or _is_zero(right)):
         return Known(0)  # of whatever it is, it adds nothing
+    if isinstance(kind, ast.Div) and _is_zero(left):
+        return left
     numbers = any(is_data(one) or isinstance(one, Multiple) for one in (left, right))
     factors = combined(kind, left, right) if numbers else None
     if not (is_data(left) and is_data(right)):
@@ -121,6 +123,10 @@ def _made_of(kind: ast.AST, left: Value, right: Value) -> Value:
         type_ = "float"
     source = read_of(left) or read_of(right)
     return number(COMPUTED, type_, factors, cuts=cuts_of(left, right), source=source)
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, Known) and value.value == 0
 
 
 def _text(kind: ast.AST, left: Value, right: Value) -> Value | None:

@@ -235,7 +235,7 @@ STATE_OF = Hidden("the state of a module that a tensor is in")
 
 def joined_facts(one: Facts, other: Facts) -> Facts:
     """What is known of a tensor that is one of two."""
-    roots = one.roots & other.roots
+    roots = one.roots if other.is_constant else other.roots if one.is_constant else one.roots & other.roots
     every = one.roots | other.roots | one.perhaps | other.perhaps
     return Facts(
         roots,
