@@ -96,7 +96,23 @@ class ValueFlow:
         if not self._open:
             self._budget = _BUDGET
         given = self._given(call, keyword, place)
-        return self._of(given[0], given[1], None) if given is not None else _NOTHING
+        spread: list[tuple[Node, Path]] = [(arg.value, (keyword,)) for arg in call.args if arg.star == "**"]
+        found = [self._of(*way, None) for way in ([given] if given is not None else spread)]
+        return joined(
+            value for value in found if not all(self._is_without(o, keyword) for o in value.origins)
+        )
+
+    def _is_without(self, origin: Origin, keyword: str) -> bool:
+        """Whether an origin is the entry of a dictionary that certainly has none by this keyword."""
+        node = origin.node
+        if origin.path != (keyword,):
+            return False
+        if isinstance(node, cst.Dict):
+            keys = [self.entries.literal(e.key) for e in node.elements if isinstance(e, cst.DictElement)]
+            return len(keys) == len(node.elements) and None not in keys and keyword not in keys
+        if not isinstance(node, cst.Call) or self._names.qualified(node.func) not in _MAPPINGS:
+            return False
+        return all(arg.keyword is not None and arg.keyword.value != keyword for arg in node.args)
 
     def constant(self, node: Node, asked: Callable[[Node], Constant | None]) -> Constant | None:
         """The constant that all ways to a value lead to, as `asked` tells of each; None if they lead to several, or into a container."""
@@ -113,10 +129,7 @@ class ValueFlow:
 
     def lacks(self, call: cst.Call, keyword: str) -> bool:
         """Whether a call certainly gives nothing by a keyword: neither itself nor out of `**kwargs`, whose keys are all in sight."""
-        if any(arg.star == "*" for arg in call.args) or sum(arg.star == "**" for arg in call.args) > 1:
-            return False
-        origins = self.argument(call, keyword, -1).origins
-        return all(isinstance(origin.node, cst.Dict) and origin.path == (keyword,) for origin in origins)
+        return not any(arg.star == "*" for arg in call.args) and not self.argument(call, keyword, -1).origins
 
     def _of(self, node: Node, path: Path, frame: Frame | None) -> Value:
         if frame is not None and not self._tree.contains(frame.function, node):
