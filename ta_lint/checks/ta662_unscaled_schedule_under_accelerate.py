@@ -90,20 +90,22 @@ def _is_prepared(loader: Node, module: FileFacts) -> bool:
 
 def _end_of_loop(length: Node, module: FileFacts) -> cst.If | None:
     """`if step >= args.max_steps: break` in a loop that trains, of the same number as a length."""
-    name = dotted(length)
-    for branch in module.tree.all(cst.If) if name is not None else ():
+    for branch in module.tree.all(cst.If) if dotted(length) is not None else ():
         loops = module.tree.loops(branch)
         test = branch.test
         if not loops or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             continue
         compared = test.comparisons[0]
         is_end = isinstance(compared.operator, (cst.GreaterThanEqual, cst.Equal, cst.GreaterThan))
-        same = dotted(compared.comparator) == name and _means_same(compared.comparator, length, module)
-        if is_end and same and module.tree.own(branch.body, cst.Break) and module.loops.trains(loops[-1]):
+        same = is_end and _means_same(compared.comparator, length, module)
+        if same and module.tree.own(branch.body, cst.Break) and module.loops.trains(loops[-1]):
             return branch
     return None
 
 
 def _means_same(one: Node, other: Node, module: FileFacts) -> bool:
-    """Whether two mentions are in one function, so that an equal name means an equal number."""
-    return module.tree.home(one) is module.tree.home(other)
+    """Whether two expressions are one number: by an equal name in one function, or as they come from one place."""
+    if module.tree.home(one) is module.tree.home(other) and dotted(one) == dotted(other):
+        return True
+    ways = [{(origin.node, origin.path) for origin in module.flow.of(each).origins} for each in (one, other)]
+    return len(ways[0]) == 1 and ways[0] == ways[1]
