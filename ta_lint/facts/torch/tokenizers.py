@@ -11,6 +11,7 @@ from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.options import usual
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, literal_text
 
 _TOKENIZER = regex(r"transformers\.(\w+\.)*\w*Tokenizer(Fast)?(\.from_pretrained)?")
@@ -112,8 +113,12 @@ class Tokenizers:
     def _is_of(self, made: cst.Call, families: re.Pattern[str]) -> bool:
         """Whether the name by which a tokenizer is loaded is of some families."""
         name = argument(made, "pretrained_model_name_or_path", 0)
-        values = self._flow.of(name).origins if name is not None else ()
-        texts = [self._kinds.string(value.node) for value in values]
+        return name is not None and self.is_named(name, families)
+
+    def is_named(self, name: Node, families: re.Pattern[str]) -> bool:
+        """Whether an expression is a name of some families, on all ways; as an option of a command line, by its default."""
+        values = [usual(origin, self._tree) for origin in self._flow.of(name).origins]
+        texts = [self._kinds.string(value) if value is not None else None for value in values]
         return bool(texts) and all(
             text is not None and families.fullmatch(text.lower()) is not None for text in texts
         )
