@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.torch.preparing import Preparer
 from ta_lint.facts.torch.losses import unwrapped
+from ta_lint.facts.torch.preparing import Preparer
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.value import Origin
 from ta_lint.syntax.edits import ProposedFix, replace

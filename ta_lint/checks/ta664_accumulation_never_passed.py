@@ -102,7 +102,7 @@ def _given(node: Node, facts: FileFacts) -> Node | None:
             return value
         case (cst.SimpleString(), cst.DictElement(key=key, value=value)) if key is node:
             return value
-        case (cst.SimpleString(), cst.Arg()):  # of an option, that may be given something else than its default 1
+        case (cst.SimpleString(), cst.Arg()):  # an option may be given another number than its default 1
             call = facts.tree.parent[above]
             default = argument(call, "default") if isinstance(call, cst.Call) else None
             return default if default is not None and facts.number(default) != 1 else None

@@ -94,11 +94,9 @@ def _parameters() -> frozenset[str]:
 
 def _reads(module: FileFacts, trainer: cst.Call) -> Iterator[tuple[str, Node]]:
     """The keys that the collator of a trainer reads of its rows, or, with one of transformers, its loss of a batch."""
+    for function in module.trainers.collators(trainer):
+        yield from _read_of_rows(module, function)
     collators = module.trainers.given(trainer, "data_collator").origins
-    for one in collators:
-        function = _function(module, one.node) if not one.path else None
-        if function is not None:
-            yield from _read_of_rows(module, function)
     if all(_is_of_library(module, one.node) for one in collators):
         klass = module.classes.local(trainer.func)
         changes = klass is None or module.trainers.defines(trainer, *_CHANGES_BATCH)
@@ -112,16 +110,6 @@ def _is_of_library(module: FileFacts, collator: Node) -> bool:
     """Whether a collator is one of transformers, which adds no column."""
     made = collator.func if isinstance(collator, cst.Call) else collator
     return _COLLATORS.fullmatch(module.qualified(made) or "") is not None
-
-
-def _function(module: FileFacts, collator: Node) -> _Function | None:
-    """The function of the project that makes a batch: a function, a lambda, or the `__call__` of an object."""
-    if isinstance(collator, (cst.Lambda, cst.FunctionDef)):
-        return collator
-    klass = module.kinds.class_of(collator)
-    if klass is not None:
-        return module.classes.method(klass, "__call__")
-    return module.calls.function(collator)
 
 
 def _read_of_rows(module: FileFacts, function: _Function) -> Iterator[tuple[str, Node]]:
