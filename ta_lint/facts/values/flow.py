@@ -49,6 +49,9 @@ _MAPPINGS = frozenset({"builtins.dict", "collections.OrderedDict", "types.Simple
 # Methods of containers that return all elements.
 _GIVES_ALL = frozenset({"values", "items", "copy"})
 
+# Methods that return a module, or a batch of named tensors, on another device: its parts are as before.
+_MOVES = frozenset({"cpu", "cuda", "to"})
+
 # Attributes of tensors: what they give is no element of what they are asked of.
 _OF_TENSORS = frozenset(
     "T data device dtype grad grad_fn is_cuda is_leaf itemsize layout mT ndim requires_grad shape".split()
@@ -473,6 +476,8 @@ class ValueFlow:
             if len(call.args) == 2 and not is_name(call.args[1].value, "None"):
                 found.append(self._of(call.args[1].value, path, frame))
             return joined(found)
+        if name in _MOVES and path and isinstance(path[0], str):
+            return self._of(receiver, path, frame)
         if name in _GIVES_ALL and not call.args and path:
             if name == "copy":
                 return self._of(receiver, path, frame)
