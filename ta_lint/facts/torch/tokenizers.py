@@ -153,23 +153,25 @@ class Tokenizers:
 
     def masked_in(self, root: cst.Module) -> list[tuple[Node, Node]]:
         """The places of a file that make every padding token a label that is ignored, each with the tokenizer."""
-        found = []
-        for comparison in self._tree.within(root, cst.Comparison):
-            place = self._masks(comparison)
-            tokenizer = self._compared_with_padding(comparison) if place is not None else None
-            if place is not None and tokenizer is not None:
-                found.append((place, tokenizer))
-        return found
+        found = ((place, self._padding_of(number)) for place, number in self.masks_in(root))
+        return [(place, tokenizer) for place, tokenizer in found if tokenizer is not None]
 
-    def _compared_with_padding(self, comparison: cst.Comparison) -> Node | None:
-        """The tokenizer of `ids == tokenizer.pad_token_id`, or of the opposite."""
-        target = comparison.comparisons[0]
-        if len(comparison.comparisons) != 1 or not isinstance(target.operator, (cst.Equal, cst.NotEqual)):
-            return None
-        side = self._kinds.origin(target.comparator)
+    def masks_in(self, root: cst.Module) -> Iterator[tuple[Node, Node]]:
+        """The places of a file that make a token a label that is ignored, each with what it is compared with: `ids == pad`."""
+        for comparison in self._tree.within(root, cst.Comparison):
+            target = comparison.comparisons[0]
+            is_one = len(comparison.comparisons) == 1 and isinstance(
+                target.operator, (cst.Equal, cst.NotEqual)
+            )
+            if is_one and (place := self._masks(comparison)) is not None:
+                yield place, target.comparator
+
+    def _padding_of(self, number: Node) -> Node | None:
+        """The tokenizer of `tokenizer.pad_token_id`."""
+        side = self._kinds.origin(number)
         if isinstance(side, cst.Attribute) and side.attr.value == "pad_token_id":
             return side.value
-        origins = self._flow.of(target.comparator).origins
+        origins = self._flow.of(number).origins
         made = {origin.node for origin in origins}
         is_padding = any(origin.path == ("pad_token_id",) for origin in origins)
         return made.pop() if is_padding and len(made) == 1 else None
