@@ -92,7 +92,7 @@ class Ignite:
         ]
 
     def runs(self, engine: Node) -> list[tuple[cst.Call, frozenset[Node]]]:
-        """The runs of an engine, by its name, each with the expressions that may make its data."""
+        """The runs of an engine, by its name, each with the expressions that make its data."""
         name = dotted(engine)
         return [
             (call, frozenset(self._data(call.args[0].value, ())))
@@ -116,8 +116,12 @@ class Ignite:
         return frozenset(node for _, data in runs for node in data)
 
     def _data(self, node: Node, path: Path, depth: int = _DEPTH) -> Iterator[Node]:
-        """What may make a value, also through a loop over a dictionary and the arguments that a handler gets."""
-        for origin in self._flow.of(node, path).origins if depth else ():
+        """What makes a value, or each element, also through a loop over a dictionary and the arguments that a handler gets.
+
+        Nothing where a value is one of several.
+        """
+        origins = self._flow.of(node, path).origins if depth else ()
+        for origin in origins if len(origins) == 1 or None in path else ():
             source = origin.node
             if isinstance(source, (cst.For, cst.CompFor)):
                 func = source.iter.func if isinstance(source.iter, cst.Call) else None
