@@ -9,7 +9,7 @@ from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.tree import Node, argument, is_name
 
 KEYWORDS = (("DataCollatorForLanguageModeling", "*pad*"),)
-AROUND = (("eos_token", "eos_token_id"), ("pad_token", "pad_token_id"))
+AROUND = (("eos_token", "eos_token_id", "-100"), ("pad_token", "pad_token_id", "-100"))
 
 _COLLATOR = "transformers.DataCollatorForLanguageModeling"
 _EVALUATION_HOOKS = frozenset({"predict_dataloader", "test_dataloader", "val_dataloader"})
@@ -19,6 +19,7 @@ _MESSAGE = "the end token is also the padding, so the model never learns to stop
 def check(module: FileFacts) -> Iterator[Suspicion]:
     # Labels that are made by hand replace those of a collator.
     found = _ends_masked(_by_hand(module), module) or _ends_masked(_collators(module), module)
+    found = found or list(_numbered(module))
     if not found or _puts_ends_back(module):
         return
     related = tuple((node, "the model is trained here") for node in module.languages.trainings)
@@ -37,6 +38,40 @@ def _by_hand(module: FileFacts) -> Iterator[tuple[Node, Node]]:
         if module.tree.home(place) not in seen:
             seen.add(module.tree.home(place))
             yield place, tokenizer
+
+
+def _numbered(module: FileFacts) -> Iterator[Node]:
+    """The places that mask a number of a table of tokens by which, under another key, rows of tokens end."""
+    masked = [(place, _entry(token, module)) for place, token in module.tokenizers.masks_in(module.tree.root)]
+    rows = module.tree.all(cst.BinaryOperation, cst.Call) if any(entry for _, entry in masked) else []
+    ends = [end for row in rows if (end := _last_of(row, module)) is not None]
+    for place, entry in masked:
+        if entry is not None and any(_is_beside(entry, end, module) for end in ends):
+            yield place
+
+
+def _last_of(row: Node, module: FileFacts) -> Node | None:
+    """The token that is put behind a row: `row + [tokens["end"]]`, `row.append(tokens["end"])`."""
+    match row:
+        case cst.BinaryOperation(operator=cst.Add(), right=cst.List(elements=[*_, cst.Element(value=last)])):
+            return _entry(last, module)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("append")), args=[cst.Arg(value=last)]):
+            return _entry(last, module)
+    return None
+
+
+def _entry(token: Node, module: FileFacts) -> Node | None:
+    """The number in a table that a token is."""
+    origins = module.flow.of(token).origins
+    one = origins[0].node if len(origins) == 1 else None
+    is_entry = one is not None and isinstance(module.tree.parent.get(one), cst.DictElement)
+    return one if is_entry and isinstance(one, cst.Integer) else None
+
+
+def _is_beside(padding: Node, end: Node, module: FileFacts) -> bool:
+    """Whether two entries of one table are the same number."""
+    tables = [module.tree.enclosing(one, cst.Dict) for one in (padding, end)]
+    return padding is not end and tables[0] is tables[1] and module.number(padding) == module.number(end)
 
 
 def _collators(module: FileFacts) -> Iterator[tuple[Node, Node]]:

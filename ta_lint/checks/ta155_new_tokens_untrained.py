@@ -50,7 +50,7 @@ def _leaves_out_table(module: FileFacts, adaptation: Adaptation) -> bool:
     """Whether a configuration certainly trains no row of the table of tokens."""
     adapters, config = module.adapters, adaptation.config
     targets = adapters.words(config, "target_modules")
-    if targets is None or any(arg.star for arg in config.args):
+    if targets is None:
         return False
     unset = all(adapters.is_unset(config, name) for name in ("modules_to_save", "trainable_token_indices"))
     return unset and not any(part in target for target in targets for part in _TABLES)

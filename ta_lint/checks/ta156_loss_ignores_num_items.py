@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.options import usual
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("compute_loss", "*Trainer*")
@@ -60,7 +61,8 @@ def _accumulating(module: FileFacts, klass: cst.ClassDef) -> cst.Call | None:
 
 def _accumulates(module: FileFacts, trainer: cst.Call) -> bool:
     steps = module.trainers.option(trainer, "gradient_accumulation_steps")
-    numbers = [module.number(one.node) if not one.path else None for one in steps.origins] if steps else []
+    given = [usual(one, module.tree) for one in steps.origins] if steps else []
+    numbers = [module.number(node) if node is not None else None for node in given]
     models = module.trainers.given(trainer, "model").origins
     return (
         module.trainers.is_plain(trainer)

@@ -156,9 +156,8 @@ def _is_of_family(tokenizer: Node, begun: Node, module: FileFacts) -> bool:
 
 def _adds_begin(made: cst.Call, family: re.Pattern[str], module: FileFacts) -> bool:
     name = argument(made, "pretrained_model_name_or_path", 0)
-    text = module.string(name) if name is not None else None
     told = any(argument(made, keyword) is not None for keyword in ("add_bos_token", "add_special_tokens"))
-    return text is not None and not told and family.fullmatch(text) is not None
+    return name is not None and not told and module.tokenizers.is_named(name, family)
 
 
 def _uses(module: FileFacts) -> list[cst.Call]:

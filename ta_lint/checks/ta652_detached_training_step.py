@@ -43,7 +43,7 @@ def _goes_back_itself(module: FileFacts, klass: cst.ClassDef) -> bool:
 def _losses(module: FileFacts, returned: Node) -> list[Node]:
     """What may make the loss that a step returns, by itself or as an entry of a dictionary."""
     origins = [origin.node for origin in module.flow.of(returned).origins]
-    if any(isinstance(node, cst.Dict) or _makes_dictionary(module, node) for node in origins):
+    if any(isinstance(node, (cst.Dict, cst.DictComp)) or _makes_dictionary(module, node) for node in origins):
         return [origin.node for origin in module.flow.of(returned, ("loss",)).origins]
     return origins
 

@@ -68,9 +68,7 @@ def _leaves_out_head(module: FileFacts, adaptation: Adaptation, task: str) -> bo
     tasks, targets = adapters.words(config, "task_type"), adapters.words(config, "target_modules")
     if tasks is None or targets is None or not adapters.is_unset(config, "modules_to_save"):
         return False
-    if any(arg.star for arg in config.args) or not targets.isdisjoint(_HEADS):
-        return False
-    return not tasks & set(_TASKS.values())
+    return targets.isdisjoint(_HEADS) and tasks.isdisjoint(_TASKS.values())
 
 
 def _has_own_head(module: FileFacts) -> bool:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, set_argument
 from ta_lint.syntax.tree import Node, argument, is_name
 
@@ -79,6 +80,20 @@ def _trained(module: FileFacts) -> Iterator[tuple[cst.Call, Node]]:
         for given in optimizer.models:
             model = module.flow.of(given)
             yield from _makers(module, [one.node for one in model.origins if not one.path], optimizer.call)
+            klass = module.kinds.class_of(given)
+            kept = module.tree.within(klass, cst.Call) if klass is not None else ()
+            yield from ((made, optimizer.call) for made in kept if _is_saved(module, made))
+
+
+def _is_saved(module: FileFacts, loaded: cst.Call) -> bool:
+    """Whether the file saves an adapter that it loads, as it does after a training."""
+    saves = (call for call in module.tree.all(cst.Call) if called_name(call) == "save_pretrained")
+    return _is_frozen(module, loaded) and any(
+        origin.node is loaded and not origin.path
+        for call in saves
+        if isinstance(call.func, cst.Attribute)
+        for origin in module.flow.of(call.func.value).origins
+    )
 
 
 def _makers(module: FileFacts, models: list[Node], place: Node) -> Iterator[tuple[cst.Call, Node]]:

@@ -69,13 +69,9 @@ def _related(module: FileFacts, value: Node, call: cst.Call) -> tuple[tuple[Node
 
 
 def _values(module: FileFacts, given: Node) -> Iterator[Node]:
-    """The logged values: a value, or those of a dictionary."""
-    for origin in module.flow.of(given).origins:
-        if isinstance(origin.node, cst.Dict):
-            for element in origin.node.elements:
-                yield from (one.node for one in module.flow.of(element.value).origins)
-        elif not origin.path:
-            yield origin.node
+    """The logged values: a value, or those of a dictionary, also what is put into it later."""
+    for path in ((), (None,)):
+        yield from (one.node for one in module.flow.of(given, path).origins if not one.path)
 
 
 def _metric(module: FileFacts, value: Node) -> str | None:

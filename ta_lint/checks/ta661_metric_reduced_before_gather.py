@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.losses import unwrapped
 from ta_lint.facts.torch.preparing import Preparer
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.value import Origin
 from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, argument, literal_key
 
@@ -81,7 +83,7 @@ def _is_number(value: cst.BaseExpression, module: FileFacts) -> bool:
     """Whether a value is certainly one number: the mean or sum of a batch, or the loss that a model of a hub returns."""
     if module.losses.means(value):
         return True
-    origins = module.flow.of(value).origins
+    origins = module.flow.of(unwrapped(value, module.names)).origins
     return bool(origins) and all(_is_full_reduction(o.node) or _is_loss_of_output(o, module) for o in origins)
 
 
@@ -92,12 +94,12 @@ def _is_full_reduction(node: Node) -> bool:
     return is_method and argument(node, "dim") is None
 
 
-def _is_loss_of_output(origin: object, module: FileFacts) -> bool:
-    """`model(**batch).loss`."""
-    node, path = getattr(origin, "node", None), getattr(origin, "path", ())
-    is_call = isinstance(node, cst.Call) and any(True for _ in module.preparing.bare(node.func))
-    spreads = is_call and isinstance(node, cst.Call) and any(arg.star == "**" for arg in node.args)
-    return spreads and path == ("loss",)
+def _is_loss_of_output(origin: Origin, module: FileFacts) -> bool:
+    """`model(**batch).loss`, or that of `model(ids, labels=ids)`."""
+    node = origin.node
+    if not isinstance(node, cst.Call) or origin.path != ("loss",) or not module.languages.takes_labels(node):
+        return False
+    return any(True for _ in module.preparing.bare(node.func))
 
 
 def _is_per_sample(value: cst.BaseExpression, loop: cst.For, module: FileFacts) -> bool:

@@ -16,6 +16,9 @@ AROUND = (("Accelerator", "accelerate"), ("lr_scheduler", "*schedule*"))
 # Words with which an expression uses the number of processes, or a program steps once for all of them.
 _PROCESSES = ("process", "world", "replica", "gpu", "device", "rank")
 _ONCE = ("split_batches", "step_scheduler_with_optimizer")
+# How a count of steps is compared where a loop ends, and where it goes on.
+_ENDS = (cst.GreaterThanEqual, cst.Equal, cst.GreaterThan)
+_GOES_ON = (cst.LessThan, cst.LessThanEqual, cst.NotEqual)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -88,22 +91,27 @@ def _is_prepared(loader: Node, module: FileFacts) -> bool:
     return prepared is not None and prepared.preparer is Preparer.ACCELERATE
 
 
-def _end_of_loop(length: Node, module: FileFacts) -> cst.If | None:
-    """`if step >= args.max_steps: break` in a loop that trains, of the same number as a length."""
-    name = dotted(length)
-    for branch in module.tree.all(cst.If) if name is not None else ():
-        loops = module.tree.loops(branch)
+def _end_of_loop(length: Node, module: FileFacts) -> cst.If | cst.While | None:
+    """What ends a loop that trains by the same number as a length: `if step >= args.max_steps: break`, `while step < args.max_steps`."""
+    branches: list[cst.If | cst.While] = module.tree.all(cst.If, cst.While)
+    for branch in branches if dotted(length) is not None else ():
+        loop: Node | None = branch
+        if isinstance(branch, cst.If):
+            loops = module.tree.loops(branch)
+            loop = loops[-1] if loops and module.tree.own(branch.body, cst.Break, cst.Return) else None
         test = branch.test
-        if not loops or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        if loop is None or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             continue
         compared = test.comparisons[0]
-        is_end = isinstance(compared.operator, (cst.GreaterThanEqual, cst.Equal, cst.GreaterThan))
-        same = dotted(compared.comparator) == name and _means_same(compared.comparator, length, module)
-        if is_end and same and module.tree.own(branch.body, cst.Break) and module.loops.trains(loops[-1]):
+        is_end = isinstance(compared.operator, _GOES_ON if isinstance(branch, cst.While) else _ENDS)
+        if is_end and _means_same(compared.comparator, length, module) and module.loops.trains(loop):
             return branch
     return None
 
 
 def _means_same(one: Node, other: Node, module: FileFacts) -> bool:
-    """Whether two mentions are in one function, so that an equal name means an equal number."""
-    return module.tree.home(one) is module.tree.home(other)
+    """Whether two expressions are one number: by an equal name in one function, or as they come from one place."""
+    if module.tree.home(one) is module.tree.home(other) and dotted(one) == dotted(other):
+        return True
+    ways = [{(origin.node, origin.path) for origin in module.flow.of(each).origins} for each in (one, other)]
+    return len(ways[0]) == 1 and ways[0] == ways[1]

@@ -7,11 +7,13 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.accumulating import is_set_later, is_told, maker
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import Node, dotted, literal_text
+from ta_lint.syntax.tree import Node, argument, dotted, literal_key, literal_text
 
 KEYWORDS = ("accumulate",)
 AROUND = ("Accelerator", "*accum*")
 
+# The numbers of batches that somebody may want to accumulate.
+_COUNTS = range(2, 1025)
 _OF_A_NUMBER = ("step", "grad", "iter", "every", "batch", "num")
 
 
@@ -47,11 +49,13 @@ def _is_enlarged(value: Node) -> bool:
     match value:
         case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
             return _is_enlarged(left) or _is_enlarged(right)
-    return _names_a_number(_last_name(value))
+    return _is_of_accumulation(_last_name(value))
 
 
 def _last_name(node: Node) -> str:
-    """The `batch_size` of `batch_size`, `args.batch_size` and an assignment to either."""
+    """The `batch_size` of `batch_size`, `args.batch_size`, `config["batch_size"]` and an assignment to one of them."""
+    if isinstance(node, cst.Subscript):
+        return literal_key(node) or ""
     inner = node.target if isinstance(node, cst.AssignTarget) else node
     return (dotted(inner) or "").rpartition(".")[2]
 
@@ -63,7 +67,10 @@ def _setting(module: FileFacts) -> Node | None:
             cst.Attribute, cst.Param, cst.SimpleString, cst.AssignTarget, cst.AnnAssign
         )
         for node in nodes:
-            if _names_a_number(_written(node)) and not _is_one(node, facts):
+            given = _given(node, facts)
+            number = facts.number(given) if given is not None else None
+            name = _written(node)
+            if (_names_a_number(name) and number != 1) or (_is_of_accumulation(name) and number in _COUNTS):
                 return node
     return None
 
@@ -80,16 +87,23 @@ def _written(node: Node) -> str:
 
 
 def _names_a_number(text: str) -> bool:
-    word = text.lower()
-    is_word = word.replace("-", "_").strip("_").isidentifier()
-    return is_word and "accum" in word and any(part in word for part in _OF_A_NUMBER)
+    return _is_of_accumulation(text) and any(part in text.lower() for part in _OF_A_NUMBER)
 
 
-def _is_one(node: Node, facts: FileFacts) -> bool:
-    """Whether a variable is the constant 1, so that nothing is to be accumulated."""
-    statement = facts.tree.statement(node)
-    if not isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
-        return False
-    if not isinstance(statement, (cst.Assign, cst.AnnAssign)) or statement.value is None:
-        return False
-    return facts.number(statement.value) == 1
+def _is_of_accumulation(text: str) -> bool:
+    return text.replace("-", "_").strip("_").isidentifier() and "accum" in text.lower()
+
+
+def _given(node: Node, facts: FileFacts) -> Node | None:
+    """The value that a variable, a default or an entry of a dictionary has where it is named."""
+    above = facts.tree.parent[node]
+    match node, above:
+        case (cst.AssignTarget(), cst.Assign(value=value)) | (cst.AnnAssign(value=value), _):
+            return value
+        case (cst.SimpleString(), cst.DictElement(key=key, value=value)) if key is node:
+            return value
+        case (cst.SimpleString(), cst.Arg()):  # an option may be given another number than its default 1
+            call = facts.tree.parent[above]
+            default = argument(call, "default") if isinstance(call, cst.Call) else None
+            return default if default is not None and facts.number(default) != 1 else None
+    return None

@@ -17,6 +17,7 @@ KEYWORDS = ("*Trainer",)
 _KEPT = frozenset({"label", "label_ids", "labels"})
 _OTHERWISE = ("_remove_unused_columns", "_set_signature_columns_if_needed", "get_train_dataloader")
 _CHANGES_BATCH = ("_prepare_inputs", "training_step")
+_COLLATORS = regex(r"transformers\.(\w+\.)*(\w+_data_collator|\w*DataCollator(?!WithFlattening)\w*)")
 _PRETRAINED = regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+\.from_(pretrained|config)")
 
 _Function = cst.FunctionDef | cst.Lambda
@@ -47,22 +48,28 @@ def _fix(module: FileFacts, trainer: cst.Call) -> ProposedFix | None:
 def _removes(module: FileFacts, trainer: cst.Call) -> bool:
     """Whether a trainer certainly removes the columns that the model does not take."""
     trainers = module.trainers
-    names = trainers.option(trainer, "label_names")
     return (
         trainers.is_plain(trainer)
         and not trainers.defines(trainer, *_OTHERWISE)
         and trainers.boolean(trainer, "remove_unused_columns", True) is True
-        and names is not None
-        and not names.origins
     )
 
 
 def _is_removed(module: FileFacts, trainer: cst.Call, key: str) -> bool:
     """Whether `forward` of a trainer's model certainly does not take a column."""
     models = module.trainers.given(trainer, "model").origins
-    if key in _KEPT or not models:
+    labels = _label_names(module, trainer)
+    if key in _KEPT or labels is None or key in labels or not models:
         return False
     return all(not model.path and _lacks(module, model.node, key) for model in models)
+
+
+def _label_names(module: FileFacts, trainer: cst.Call) -> frozenset[str] | None:
+    """The columns that a trainer keeps as labels, by its settings; None if they are not in sight."""
+    if not module.trainers.given(trainer, "args").origins:
+        return frozenset()
+    settings = module.trainers.settings_of(trainer)
+    return module.adapters.words(settings, "label_names") if settings is not None else None
 
 
 def _lacks(module: FileFacts, model: Node, key: str) -> bool:
@@ -86,13 +93,11 @@ def _parameters() -> frozenset[str]:
 
 
 def _reads(module: FileFacts, trainer: cst.Call) -> Iterator[tuple[str, Node]]:
-    """The keys that the collator of a trainer reads of its rows, or, without one of the project, its loss of a batch."""
-    collator = module.trainers.given(trainer, "data_collator")
-    for one in collator.origins:
-        function = _function(module, one.node) if not one.path else None
-        if function is not None:
-            yield from _read_of_rows(module, function)
-    if not collator.origins:
+    """The keys that the collator of a trainer reads of its rows, or, with one of transformers, its loss of a batch."""
+    for function in module.trainers.collators(trainer):
+        yield from _read_of_rows(module, function)
+    collators = module.trainers.given(trainer, "data_collator").origins
+    if all(_is_of_library(module, one.node) for one in collators):
         klass = module.classes.local(trainer.func)
         changes = klass is None or module.trainers.defines(trainer, *_CHANGES_BATCH)
         loss = module.classes.method(klass, "compute_loss") if klass is not None and not changes else None
@@ -101,14 +106,10 @@ def _reads(module: FileFacts, trainer: cst.Call) -> Iterator[tuple[str, Node]]:
             yield from _read(module, loss, lambda node: is_name(node, batch))
 
 
-def _function(module: FileFacts, collator: Node) -> _Function | None:
-    """The function of the project that makes a batch: a function, a lambda, or the `__call__` of an object."""
-    if isinstance(collator, (cst.Lambda, cst.FunctionDef)):
-        return collator
-    klass = module.kinds.class_of(collator)
-    if klass is not None:
-        return module.classes.method(klass, "__call__")
-    return module.calls.function(collator)
+def _is_of_library(module: FileFacts, collator: Node) -> bool:
+    """Whether a collator is one of transformers, which adds no column."""
+    made = collator.func if isinstance(collator, cst.Call) else collator
+    return _COLLATORS.fullmatch(module.qualified(made) or "") is not None
 
 
 def _read_of_rows(module: FileFacts, function: _Function) -> Iterator[tuple[str, Node]]:

@@ -94,19 +94,16 @@ def _evaluates(module: FileFacts) -> bool:
 
 def _runs_on_both(module: FileFacts, engine: Node) -> cst.Call | None:
     """The run of an evaluator on the training set, where functions run it on another set as well."""
-    name = dotted(engine)
     runs = [
-        call
-        for call in module.tree.all(cst.Call)
-        if called_name(call) == "run"
-        and isinstance(call.func, cst.Attribute)
-        and name is not None
-        and dotted(call.func.value) == name
-        and call.args
-        and module.tree.home(call) is not module.tree.root
+        (call, data)
+        for call, data in module.ignite.runs(engine)
+        if module.tree.home(call) is not module.tree.root
         and module.tree.home(call) is not module.tree.home(engine)
     ]
-    data = {call: module.code(call.args[0].value).lower() for call in runs}
-    others = [call for call in runs if any(word in data[call] for word in _VALIDATION)]
-    trained = [call for call in runs if "train" in data[call] and call not in others]
+    met = [call for call, data in runs if data & module.ignite.trained_on]
+    if met and any(data - module.ignite.trained_on for _, data in runs):
+        return met[0]
+    names = {call: module.code(call.args[0].value).lower() for call, _ in runs}
+    others = [call for call in names if any(word in names[call] for word in _VALIDATION)]
+    trained = [call for call in names if "train" in names[call] and call not in others]
     return trained[0] if trained and others else None

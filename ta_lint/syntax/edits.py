@@ -141,11 +141,10 @@ def is_atom(node: Node) -> bool:
 
 
 def add_argument(call: cst.Call, code: str) -> Replacement | Addition | None:
-    """Add an argument after the last one of a call; None if that one is `**kwargs`."""
+    """Add an argument after the last one of a call; None if it spreads `**kwargs`, which may give that one."""
     if not call.args:
         return Replacement(Anchor(call.func, Side.END), Anchor(call, Side.END), f"({code})")
-    last = call.args[-1]
-    return Addition(last, code) if last.star != "**" else None
+    return Addition(call.args[-1], code) if not any(arg.star == "**" for arg in call.args) else None
 
 
 def set_argument(call: cst.Call, keyword: str, code: str, given: Node | None) -> Edit | None:

@@ -11,14 +11,16 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
-from ta_lint.facts.values.value import Origin
-from ta_lint.syntax.tree import Node, Tree, argument
+from ta_lint.facts.values.value import Origin, Path
+from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
 _ENGINE = regex(r"ignite\.engine\.(\w+\.)*Engine")
 _STOPPER = regex(r"ignite\.(\w+\.)*EarlyStopping")
 _KEEPER = regex(r"ignite\.(\w+\.)*(Model)?Checkpoint")
 _EVALUATOR = regex(r"ignite\.engine\.(\w+\.)*create_supervised_evaluator")
 _TRAINER = regex(r"ignite\.engine\.(\w+\.)*create_supervised_trainer")
+
+_DEPTH = 4  # loops and handlers that data comes through
 
 Function = cst.FunctionDef | cst.Lambda
 
@@ -88,6 +90,57 @@ class Ignite:
             and len(call.args) >= 2
             and not any(arg.star for arg in call.args[:2])
         ]
+
+    def runs(self, engine: Node) -> list[tuple[cst.Call, frozenset[Node]]]:
+        """The runs of an engine, by its name, each with the expressions that make its data."""
+        name = dotted(engine)
+        return [
+            (call, frozenset(self._data(call.args[0].value, ())))
+            for call in self._tree.all(cst.Call)
+            if isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "run"
+            and name is not None
+            and dotted(call.func.value) == name
+            and call.args
+        ]
+
+    @cached_property
+    def trained_on(self) -> frozenset[Node]:
+        """The expressions that make the data of engines that train."""
+        engines = [
+            call.func.value
+            for call in self._tree.all(cst.Call)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value == "run"
+        ]
+        runs = [run for engine in engines if self.is_trainer(engine) for run in self.runs(engine)]
+        return frozenset(node for _, data in runs for node in data)
+
+    def _data(self, node: Node, path: Path, depth: int = _DEPTH) -> Iterator[Node]:
+        """What makes a value, or each element, also through a loop over a dictionary and the arguments that a handler gets.
+
+        Nothing where a value is one of several.
+        """
+        origins = self._flow.of(node, path).origins if depth else ()
+        for origin in origins if len(origins) == 1 or None in path else ():
+            source = origin.node
+            if isinstance(source, (cst.For, cst.CompFor)):
+                func = source.iter.func if isinstance(source.iter, cst.Call) else None
+                over = func.value if isinstance(func, cst.Attribute) else source.iter
+                yield from self._data(over, (None,), depth - 1)
+            elif isinstance(source, cst.Param) and (given := self._handed_over(source)):
+                for one in given:
+                    yield from self._data(one, origin.path, depth - 1)
+            else:
+                yield source
+
+    def _handed_over(self, param: cst.Param) -> list[Node]:
+        """What handlers get behind their engine: `loaders` of `engine.add_event_handler(event, evaluate, loaders)`."""
+        function = self._tree.parent[self._tree.parent[param]]
+        if not isinstance(function, cst.FunctionDef):
+            return []
+        place = self._kinds.calls.place(function, param)
+        added = [one.call for one in self.attachments if self.function(one.handler) is function]
+        return [call.args[place + 1].value for call in added if place and place + 1 < len(call.args)]
 
     def events(self, function: Node) -> list[Node]:
         """The events that a function or lambda is certainly a handler of: by `@engine.on(event)`, or as it is added."""

@@ -280,7 +280,8 @@ class Languages:
             return None
         collate = found.loaders[0].given("collate_fn")
         if collate is not None:
-            return self._collated(collate, key) if key is not None else None
+            function = self._kinds.calls.function(collate) if key is not None else None
+            return self.handed_out(function, key) if function is not None and key is not None else None
         klass = self._loaders.dataset_class(found.loaders[0])
         method = self._classes.method(klass, "__getitem__") if klass is not None else None
         leaves = self._tree.own(method, cst.Return) if method is not None else []
@@ -294,10 +295,9 @@ class Languages:
             return None
         return returned.elements[part].value
 
-    def _collated(self, collate: Node, key: str) -> Node | None:
+    def handed_out(self, function: cst.FunctionDef, key: str) -> Node | None:
         """The entry of the batches that a function of the project makes."""
-        function = self._kinds.calls.function(collate)
-        leaves = self._tree.own(function, cst.Return) if function is not None else []
+        leaves = self._tree.own(function, cst.Return)
         if len(leaves) != 1 or leaves[0].value is None:
             return None
         returned = self._kinds.origin(leaves[0].value)

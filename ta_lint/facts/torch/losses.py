@@ -17,7 +17,9 @@ _FUNCTION = regex(
 _CRITERION = regex(r"torch\.nn\.\w+Loss")
 
 # Methods that leave a number what it is.
-_SAME_NUMBER = frozenset("clone cpu detach double float item numpy to tolist".split())
+_SAME_NUMBER = frozenset(
+    "clone cpu detach double flatten float item numpy ravel reshape squeeze to tolist unsqueeze view".split()
+)
 _SAME_NUMBER_FUNCTIONS = frozenset({"builtins.float", "torch.clone"})
 
 

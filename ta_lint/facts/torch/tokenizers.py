@@ -11,6 +11,7 @@ from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.options import usual
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, literal_text
 
 _TOKENIZER = regex(r"transformers\.(\w+\.)*\w*Tokenizer(Fast)?(\.from_pretrained)?")
@@ -112,8 +113,12 @@ class Tokenizers:
     def _is_of(self, made: cst.Call, families: re.Pattern[str]) -> bool:
         """Whether the name by which a tokenizer is loaded is of some families."""
         name = argument(made, "pretrained_model_name_or_path", 0)
-        values = self._flow.of(name).origins if name is not None else ()
-        texts = [self._kinds.string(value.node) for value in values]
+        return name is not None and self.is_named(name, families)
+
+    def is_named(self, name: Node, families: re.Pattern[str]) -> bool:
+        """Whether an expression is a name of some families, on all ways; as an option of a command line, by its default."""
+        values = [usual(origin, self._tree) for origin in self._flow.of(name).origins]
+        texts = [self._kinds.string(value) if value is not None else None for value in values]
         return bool(texts) and all(
             text is not None and families.fullmatch(text.lower()) is not None for text in texts
         )
@@ -148,23 +153,25 @@ class Tokenizers:
 
     def masked_in(self, root: cst.Module) -> list[tuple[Node, Node]]:
         """The places of a file that make every padding token a label that is ignored, each with the tokenizer."""
-        found = []
-        for comparison in self._tree.within(root, cst.Comparison):
-            place = self._masks(comparison)
-            tokenizer = self._compared_with_padding(comparison) if place is not None else None
-            if place is not None and tokenizer is not None:
-                found.append((place, tokenizer))
-        return found
+        found = ((place, self._padding_of(number)) for place, number in self.masks_in(root))
+        return [(place, tokenizer) for place, tokenizer in found if tokenizer is not None]
 
-    def _compared_with_padding(self, comparison: cst.Comparison) -> Node | None:
-        """The tokenizer of `ids == tokenizer.pad_token_id`, or of the opposite."""
-        target = comparison.comparisons[0]
-        if len(comparison.comparisons) != 1 or not isinstance(target.operator, (cst.Equal, cst.NotEqual)):
-            return None
-        side = self._kinds.origin(target.comparator)
+    def masks_in(self, root: cst.Module) -> Iterator[tuple[Node, Node]]:
+        """The places of a file that make a token a label that is ignored, each with what it is compared with: `ids == pad`."""
+        for comparison in self._tree.within(root, cst.Comparison):
+            target = comparison.comparisons[0]
+            is_one = len(comparison.comparisons) == 1 and isinstance(
+                target.operator, (cst.Equal, cst.NotEqual)
+            )
+            if is_one and (place := self._masks(comparison)) is not None:
+                yield place, target.comparator
+
+    def _padding_of(self, number: Node) -> Node | None:
+        """The tokenizer of `tokenizer.pad_token_id`."""
+        side = self._kinds.origin(number)
         if isinstance(side, cst.Attribute) and side.attr.value == "pad_token_id":
             return side.value
-        origins = self._flow.of(target.comparator).origins
+        origins = self._flow.of(number).origins
         made = {origin.node for origin in origins}
         is_padding = any(origin.path == ("pad_token_id",) for origin in origins)
         return made.pop() if is_padding and len(made) == 1 else None

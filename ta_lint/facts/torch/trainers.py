@@ -10,7 +10,7 @@ from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.value import Value
-from ta_lint.syntax.tree import Tree
+from ta_lint.syntax.tree import Node, Tree
 
 TRAINER = "transformers.Trainer"
 
@@ -99,6 +99,22 @@ class Trainers:
         if keyword in _PLACES and self._keeps_places(trainer):
             place = _PLACES.index(keyword)
         return self._flow.argument(trainer, keyword, place)
+
+    def collators(self, trainer: cst.Call) -> list[cst.FunctionDef | cst.Lambda]:
+        """The functions of the project that make the batches of a trainer: a function, a lambda, or the `__call__` of an object."""
+        given = self.given(trainer, "data_collator").origins
+        found = (self._collator(one.node) for one in given if not one.path)
+        return [function for function in found if function is not None]
+
+    def _collator(self, given: Node) -> cst.FunctionDef | cst.Lambda | None:
+        if isinstance(given, (cst.Lambda, cst.FunctionDef)):
+            return given
+        klass = self._kinds.class_of(given)
+        return (
+            self._classes.method(klass, "__call__")
+            if klass is not None
+            else self._kinds.calls.function(given)
+        )
 
     def _keeps_places(self, trainer: cst.Call) -> bool:
         """Whether a trainer takes its arguments in the order of that of transformers, by a constructor of its own or not."""

@@ -49,6 +49,9 @@ _MAPPINGS = frozenset({"builtins.dict", "collections.OrderedDict", "types.Simple
 # Methods of containers that return all elements.
 _GIVES_ALL = frozenset({"values", "items", "copy"})
 
+# Methods that return a module, or a batch of named tensors, on another device: its parts are as before.
+_MOVES = frozenset({"cpu", "cuda", "to"})
+
 # Attributes of tensors: what they give is no element of what they are asked of.
 _OF_TENSORS = frozenset(
     "T data device dtype grad grad_fn is_cuda is_leaf itemsize layout mT ndim requires_grad shape".split()
@@ -96,7 +99,23 @@ class ValueFlow:
         if not self._open:
             self._budget = _BUDGET
         given = self._given(call, keyword, place)
-        return self._of(given[0], given[1], None) if given is not None else _NOTHING
+        spread: list[tuple[Node, Path]] = [(arg.value, (keyword,)) for arg in call.args if arg.star == "**"]
+        found = [self._of(*way, None) for way in ([given] if given is not None else spread)]
+        return joined(
+            value for value in found if not all(self._is_without(o, keyword) for o in value.origins)
+        )
+
+    def _is_without(self, origin: Origin, keyword: str) -> bool:
+        """Whether an origin is the entry of a dictionary that certainly has none by this keyword."""
+        node = origin.node
+        if origin.path != (keyword,):
+            return False
+        if isinstance(node, cst.Dict):
+            keys = [self.entries.literal(e.key) for e in node.elements if isinstance(e, cst.DictElement)]
+            return len(keys) == len(node.elements) and None not in keys and keyword not in keys
+        if not isinstance(node, cst.Call) or self._names.qualified(node.func) not in _MAPPINGS:
+            return False
+        return all(arg.keyword is not None and arg.keyword.value != keyword for arg in node.args)
 
     def constant(self, node: Node, asked: Callable[[Node], Constant | None]) -> Constant | None:
         """The constant that all ways to a value lead to, as `asked` tells of each; None if they lead to several, or into a container."""
@@ -113,10 +132,7 @@ class ValueFlow:
 
     def lacks(self, call: cst.Call, keyword: str) -> bool:
         """Whether a call certainly gives nothing by a keyword: neither itself nor out of `**kwargs`, whose keys are all in sight."""
-        if any(arg.star == "*" for arg in call.args) or sum(arg.star == "**" for arg in call.args) > 1:
-            return False
-        origins = self.argument(call, keyword, -1).origins
-        return all(isinstance(origin.node, cst.Dict) and origin.path == (keyword,) for origin in origins)
+        return not any(arg.star == "*" for arg in call.args) and not self.argument(call, keyword, -1).origins
 
     def _of(self, node: Node, path: Path, frame: Frame | None) -> Value:
         if frame is not None and not self._tree.contains(frame.function, node):
@@ -460,6 +476,8 @@ class ValueFlow:
             if len(call.args) == 2 and not is_name(call.args[1].value, "None"):
                 found.append(self._of(call.args[1].value, path, frame))
             return joined(found)
+        if name in _MOVES and path and isinstance(path[0], str):
+            return self._of(receiver, path, frame)
         if name in _GIVES_ALL and not call.args and path:
             if name == "copy":
                 return self._of(receiver, path, frame)
