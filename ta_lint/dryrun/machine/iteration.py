@@ -1,7 +1,7 @@
 """What there is to iterate over."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial, reduce
 from typing import Final
 
@@ -29,6 +29,7 @@ from ta_lint.dryrun.values import (
     Value,
     is_data,
     joined,
+    options,
 )
 
 UNROLLED = 12
@@ -202,7 +203,8 @@ def joined_elements(machine: Machine, value: Value, node: ast.AST) -> Value:
 
 def unpacked(machine: Machine, value: Value, count: int, star: int | None, node: ast.AST) -> list[Value]:
     """The parts of a value that is assigned to so many targets, of which one may have a star."""
-    items, rest = collected(machine, value, node)
+    fitting = [one for one in options(value) if _may_fit(machine, one, count, star, node)]
+    items, rest = collected(machine, joined(fitting) if fitting else value, node)
     if star is None:
         if rest is None and len(items) != count:
             return [Unknown("it does not fit")] * count
@@ -216,6 +218,18 @@ def unpacked(machine: Machine, value: Value, count: int, star: int | None, node:
         return [*[any_one] * star, library.list_of((), any_one), *[any_one] * behind]
     middle = items[star : len(items) - behind]
     return [*items[:star], library.list_of(middle), *items[len(items) - behind :]]
+
+
+def _may_fit(machine: Machine, value: Value, count: int, star: int | None, node: ast.AST) -> bool:
+    """Whether a value may have as many parts as are assigned: else the program does not go on with it."""
+    if isinstance(value, Known):
+        return isinstance(value.value, Iterable)
+    if not isinstance(value, Object) or isinstance(value, Stream) or value.cls.node is not None:
+        return True
+    found = elements(machine, value, node)
+    if not isinstance(found, tuple) or found[1] is not None:
+        return True
+    return len(found[0]) == count if star is None else len(found[0]) >= count - 1
 
 
 BEGUN: Final = Hidden("it has given an element")
