@@ -119,15 +119,20 @@ def _one_of(
     node: ast.AST,
     loose: bool,
 ) -> Value:
-    """The value of a call of one of several functions."""
+    """The value of a call of one of several functions. What some of them give is out of sight where another may give anything instead."""
+    given: list[Value] = []
 
     def together(arm: list[Value]) -> Value:
-        return joined([call(machine, one, list(args), dict(kwargs), node, loose=loose) for one in arm])
+        found = [call(machine, one, list(args), dict(kwargs), node, loose=loose) for one in arm]
+        given.extend(found)
+        return joined(found)
 
     arms = _arms(machine, function)
-    if len(arms[0]) == len(function.options):
-        return together(arms[0])
-    return machine.choose([partial(together, arm) for arm in arms])
+    is_one = len(arms[0]) == len(function.options)
+    result = together(arms[0]) if is_one else machine.choose([partial(together, arm) for arm in arms])
+    if isinstance(result, Unknown):
+        hand_over(machine, [one for one in given if isinstance(one, Object)], result.why, node)
+    return result
 
 
 def _arms(machine: Machine, function: Choice) -> list[list[Value]]:
