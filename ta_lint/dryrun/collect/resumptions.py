@@ -257,10 +257,13 @@ def _goes_on(file: LoadedFile, restored: list[_Restored], program: _Program) -> 
 def _is_written_later(
     file: LoadedFile, restored: list[_Restored], pairs: list[tuple[int, Event]], program: _Program
 ) -> bool:
-    """Whether a training that has not begun writes the file again, with the model that it was loaded into."""
+    """Whether a training that has not begun writes the file again, with the model that it was loaded into, and that did not come from it just
+    now.
+    """
     for one in restored:
         steps = [index for index, optimizer, _ in program.steps if _may_train(optimizer, [one.owner])]
-        if one.role is not None or not steps or min(steps) < one.index:
+        came_back = any(index < one.index and one.owner in _owners(save) for index, save in pairs)
+        if one.role is not None or not steps or min(steps) < one.index or came_back:
             continue
         for index, save in pairs:
             named = (
@@ -462,6 +465,8 @@ def misread_of(events: list[Event]) -> list[Misread]:
     found: dict[tuple[Place, str], Misread] = {}
     for file, restored in program.restored.items():
         scope = scope_of(events[program.files[file]])
+        if scope in program.broken:
+            continue
         near = [event.detail["content"] for _, event in program.saves_in.get(scope, ())]
         for one in restored:
             if one.key is None or one.key in keys:
