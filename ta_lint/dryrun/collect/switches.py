@@ -10,7 +10,7 @@ from ta_lint.dryrun.stubs.torch.layer_modes import depends_on_mode
 from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, held, is_guessed, is_module
 from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.stubs.torch.training import OPTIMIZER
-from ta_lint.dryrun.values import FALSE, Object, Place, Value, options
+from ta_lint.dryrun.values import FALSE, Function, Object, Place, Value, options
 from ta_lint.events.event import Event
 from ta_lint.events.mode import Switch
 
@@ -46,7 +46,11 @@ class _Followed:
         """The parameters of models, as they are at the end."""
         self._held = frozenset(id(one) for each in optimizers_in(events) for one in held_by(each).parameters)
         """The parameters, by id, that an optimizer of the program certainly holds."""
+        entry: Value | None = None
         for event in events:
+            if event.entry is not entry:
+                entry = event.entry
+                self._begin(entry)
             if event.action == Action.EVAL and is_module(event.subject) and not event.by_library:
                 self._switch(event)
             elif event.action == Action.FORWARD and self.found:
@@ -57,6 +61,14 @@ class _Followed:
                 self._step(event)
             elif event.action == Action.CLEAR and self._computed:
                 self._clear(event)
+
+    def _begin(self, entry: Value | None) -> None:
+        """A function begins that nothing calls: what ran before belongs to another part of the program."""
+        if isinstance(entry, Function) and entry.owner is None:
+            self._running.clear()
+            self._passes.clear()
+            self._trained.clear()
+            self._computed.clear()
 
     def _switch(self, event: Event) -> None:
         model = event.subject
