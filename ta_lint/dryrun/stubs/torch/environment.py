@@ -165,10 +165,6 @@ def _rank(made: Call) -> Value:
     return Unknown("the rank", "int", source=OF_RANK)
 
 
-for _name in ("LOCAL_RANK", "RANK"):
-    library.find("os.environ").parts[_name,] = Unknown("the rank", "str", source=OF_RANK)
-
-
 @stub("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
 def _spawn(made: Call) -> Value:
     """The function runs in several processes, and gets the number of each."""
