@@ -45,22 +45,24 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _in_loops(groups: list[tuple[str, ...]], module: FileFacts) -> Iterator[Suspicion]:
     """A loop over the parts that does nothing but give each a value of its own: `for name, part in parts.items()`."""
-    for loop in module.tree.all(cst.For):
-        inside = loop.body.body
-        line = inside[0] if len(inside) == 1 and isinstance(inside[0], cst.SimpleStatementLine) else None
-        statement = line.body[0] if line is not None and len(line.body) == 1 else None
-        setting = _setting(statement) if isinstance(statement, cst.Assign) else None
-        if not isinstance(statement, cst.Assign) or setting is None:
+    for statement in module.tree.all(cst.Assign):
+        loop, setting = module.tree.enclosing(statement, cst.For), _setting(statement)
+        if loop is None or setting is None or not _is_alone(statement, loop):
             continue
         names = {name.value for name in module.tree.within(loop.target, cst.Name)}
-        used = {name.value for name in module.tree.within(statement.value, cst.Name)}
-        if (
-            setting.subset in names
-            and used & (names - {setting.subset})
-            and _holds(loop.iter, groups, module)
-        ):
+        others = names - {setting.subset}
+        is_own = any(name.value in others for name in module.tree.within(statement.value, cst.Name))
+        if is_own and setting.subset in names and _holds(loop.iter, groups, module):
             message = f"these parts share one dataset, so the last `{setting.attribute}` is that of all: build the dataset twice"
             yield Suspicion(statement, message)
+
+
+def _is_alone(statement: cst.Assign, loop: cst.For) -> bool:
+    """Whether it is all that a loop does."""
+    lines = loop.body.body
+    return (
+        len(lines) == 1 and isinstance(lines[0], cst.SimpleStatementLine) and [*lines[0].body] == [statement]
+    )
 
 
 def _holds(several: Node, groups: list[tuple[str, ...]], module: FileFacts, depth: int = _DEPTH) -> bool:
