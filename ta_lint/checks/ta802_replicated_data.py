@@ -69,15 +69,12 @@ def _may_be_drawn(loader: LoaderCall, module: FileFacts) -> bool:
         made = module.loaders.samples(dataset)
         tree, home = module.tree, module.tree.home(made)
         seeding = [call for call in tree.own(home, cst.Call) if _SEEDS.search(plain(call))]
+        rows = [arg.value for arg in getattr(made, "args", ())]
         if seeding and all(tree.before(made, call) for call in seeding):
             continue
-        if (
-            isinstance(made, cst.Call)
-            and made.args
-            and all(_is_fixed(arg.value, module) for arg in made.args)
-        ):
+        if rows and all(_is_fixed(one, module) for one in rows):
             continue
-        parts = [made, *(module.kinds.origin(arg.value) for arg in getattr(made, "args", ()))]
+        parts = [made, *map(module.kinds.origin, rows)]
         klass = module.classes.local(made.func) if isinstance(made, cst.Call) else None
         parts += [klass] if klass is not None else []
         is_of_tensors = isinstance(made, cst.Call) and called_name(made) == "TensorDataset"

@@ -22,14 +22,10 @@ def refolded_of(events: list[Event]) -> list[Refolded]:
     for place, (first, second, *_) in folds.items():
         if any(event.action in _ANEW for event in (*first, *second)):
             continue
-        again = _trained(first) & _trained(second)
-        before = _scored(first, evaluated)
+        again, before = _trained(first) & _trained(second), _scored(first, evaluated)
         for model in _scored(second, evaluated):
-            if (
-                model in before
-                and model.made is not None
-                and any(id(one) in again for _, one in held(model).parameters)
-            ):
+            goes_on = model in before and any(id(one) in again for _, one in held(model).parameters)
+            if goes_on and model.made is not None:
                 found[model.made] = Refolded(position(model.made), position(place))
     return [*found.values()]
 
