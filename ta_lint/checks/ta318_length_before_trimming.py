@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import Node, is_name
+from ta_lint.syntax.tree import Node, dotted, is_name
 
 KEYWORDS = ("max_*", ("len", "shape", "size"))
 
@@ -25,7 +25,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         name, dimension = counted
         cut = _cut(module, statement, name, dimension)
-        if cut is not None and any(_bounds(module, use) for use in _uses(module, target, cut)):
+        if cut is not None and any(
+            _bounds(module, _left(module, use, cut)) for use in _uses(module, target, cut)
+        ):
             message = f"`{target.value}` is computed before `{name.value}` is cut, and counts tokens that are gone: compute it after"
             yield Suspicion(statement, message, ((cut, f"`{name.value}` is cut here"),))
 
@@ -100,7 +102,18 @@ def _uses(module: FileFacts, limit: cst.Name, cut: cst.Assign) -> list[cst.Name]
     ]
 
 
-def _bounds(module: FileFacts, use: cst.Name) -> bool:
+def _left(module: FileFacts, use: cst.Name, cut: cst.Assign) -> Node:
+    """In `limit - len(x)`, what that leaves where the length is that after the cut; else the limit itself."""
+    rest = module.tree.parent[use]
+    if not isinstance(rest, cst.BinaryOperation) or not isinstance(rest.operator, cst.Subtract):
+        return use
+    length = module.kinds.origin(rest.right)
+    measured = _measured(module, length)
+    is_cut = measured is not None and dotted(measured[0]) == dotted(cut.targets[0].target)
+    return rest if is_cut and module.tree.before(cut, length) and rest.left is use else use
+
+
+def _bounds(module: FileFacts, use: Node) -> bool:
     """Whether a number limits the output: compared with a length, as the end of a `range`, or as `max_length=`."""
     above = module.tree.parent[use]
     if isinstance(above, cst.ComparisonTarget):

@@ -20,6 +20,13 @@ def check_run(run: Run) -> Iterator[Said]:
     for one in run.leaks:
         message = f"this evaluates on `{one.code}`, which is also the training data: use held-out data"
         yield said.Suspicion(one.evaluated, message, related=((one.trained, "the loader that trains"),))
+    for each in run.refolded:
+        message = (
+            "each fold goes on with this model, which has trained on its test rows: build it in each fold"
+        )
+        yield said.Suspicion(
+            each.model, message, related=((each.folds, "the rows are split into folds here"),)
+        )
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

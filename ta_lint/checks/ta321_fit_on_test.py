@@ -7,8 +7,9 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.splits import is_for_evaluation, is_for_training
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, replace
-from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted
+from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted, literal_text
 
 KEYWORDS = ("sklearn", ("fit", "fit_transform"))
 
@@ -25,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, made in fits:
         given = call.args[0].value
         if not _is_of(given, is_for_evaluation, 1, module):
-            if (tested := _given_both(call, made, module)) is not None:
+            if (tested := _given_both(call, made, module) or _in_each_part(call, module)) is not None:
                 message = f"`{module.code(given)}` is each part in turn, so the test part has its own statistics: fit to the training part"
                 yield Suspicion(call, message, ((tested, "the test part is given here"),))
             continue
@@ -58,6 +59,43 @@ def _given_both(call: cst.Call, made: cst.Call, module: FileFacts) -> Node | Non
     }
     tests = [one for one in given if _is_of(one[0], is_for_evaluation, 1, module)]
     return next((part for part, value in tests if _settings(value, function, made, module) in alike), None)
+
+
+def _in_each_part(call: cst.Call, module: FileFacts) -> Node | None:
+    """The test part, if a loop over the parts fits to each of them, the training part as well: `for name, part in parts.items()`."""
+    rows = _whole(call.args[0].value, module)
+    if not isinstance(rows, cst.Name) or not _is_certain(call, module):
+        return None
+    for above in module.tree.ancestors(call):
+        loop = getattr(above, "for_in", above)
+        if isinstance(loop, (cst.For, cst.CompFor)) and rows.value in _names(loop.target, module):
+            parts = list(_labelled(loop.iter, module))
+            if any(is_for_training(label) for label, _ in parts):
+                return next((part for label, part in parts if is_for_evaluation(label)), None)
+    return None
+
+
+def _names(target: Node, module: FileFacts) -> list[str]:
+    return [name.value for name in module.tree.within(target, cst.Name)]
+
+
+def _labelled(iterable: Node, module: FileFacts) -> Iterator[tuple[str | None, Node]]:
+    """The parts that a loop goes over, with what each is called: its key, the text beside it, or its own name."""
+    if isinstance(iterable, cst.Call) and called_name(iterable) in ("items", "values"):
+        iterable = iterable.func.value if isinstance(iterable.func, cst.Attribute) else iterable
+    made = module.kinds.origin(iterable)
+    if isinstance(made, cst.Dict):
+        for entry in made.elements:
+            if isinstance(entry, cst.DictElement):
+                yield literal_text(entry.key), entry.value
+    elif isinstance(made, (cst.List, cst.Tuple)):
+        for element in made.elements:
+            several = element.value.elements if isinstance(element.value, cst.Tuple) else [element]
+            yield next((name for one in several if (name := _label(one.value))), None), element.value
+
+
+def _label(node: Node) -> str | None:
+    return literal_text(node) or dotted(node)
 
 
 def _settings(value: Node, function: Node, made: cst.Call, module: FileFacts) -> tuple[str | None, ...]:
@@ -93,12 +131,12 @@ def _given(rows: Node, module: FileFacts) -> cst.Param | None:
 
 
 def _is_certain(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a function runs a call each time: under no condition, and after no `return`."""
+    """Whether a function runs a call each time: under no condition, and after no `return` or `continue`."""
     function = module.tree.home(call)
     above = [node for node in module.tree.ancestors(call) if module.tree.contains(function, node)]
     leaves = [
         one
-        for one in module.tree.own(function, cst.Return)
+        for one in module.tree.own(function, cst.Return, cst.Continue, cst.Break)
         if module.tree.before(one, call) and one not in above
     ]
     return not leaves and not any(

@@ -13,6 +13,7 @@ from ta_lint.syntax.tree import Node, dotted, is_name
 KEYWORDS = (("train_test_split", "random_split", "sklearn"), ("fit", "fit_transform", "std", "max"))
 
 _SPLITS = ("sklearn.model_selection.train_test_split", "torch.utils.data.random_split")
+_FOLDS = regex(r"sklearn\.model_selection\.(\w+\.)*\w+(Fold|Split|Out)")
 # Those whose `fit` looks at the values of all rows; others look at one row, or name the classes of a target.
 _FITS = regex(
     r"sklearn\.(preprocessing\.(\w+\.)*(StandardScaler|MinMaxScaler|MaxAbsScaler|RobustScaler|QuantileTransformer|"
@@ -41,10 +42,19 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _splits(module: FileFacts) -> Iterator[tuple[Node, Node]]:
-    """The calls that split rows, with these."""
-    for split in module.calls_to(*_SPLITS):
+    """The calls that split rows, also fold by fold, with these."""
+    folds = (call for call in module.tree.all(cst.Call) if _is_in_folds(call, module))
+    for split in (*module.calls_to(*_SPLITS), *folds):
         if split.args and split.args[0].keyword is None and not split.args[0].star:
             yield split, split.args[0].value
+
+
+def _is_in_folds(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call is `KFold(5).split(rows)` or the like."""
+    if called_name(call) != "split" or not isinstance(call.func, cst.Attribute):
+        return False
+    made = module.kinds.construction(call.func.value)
+    return made is not None and _FOLDS.fullmatch(module.qualified(made.func) or "") is not None
 
 
 def _cuts(module: FileFacts) -> Iterator[tuple[Node, Node]]:

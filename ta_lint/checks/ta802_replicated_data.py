@@ -13,7 +13,7 @@ from ta_lint.facts.torch.wrappers import ParallelWrapper
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import Node, is_name
+from ta_lint.syntax.tree import Node, argument, is_name, spreads
 
 # What splits data among ranks, and lines that seed the ranks differently.
 _SPLITS = regex(r"\w*Distributed\w*Sampler\w*|split_dataset_by_node|split_by_node|dataset_from_shards")
@@ -69,9 +69,12 @@ def _may_be_drawn(loader: LoaderCall, module: FileFacts) -> bool:
         made = module.loaders.samples(dataset)
         tree, home = module.tree, module.tree.home(made)
         seeding = [call for call in tree.own(home, cst.Call) if _SEEDS.search(plain(call))]
+        rows = [arg.value for arg in getattr(made, "args", ())]
         if seeding and all(tree.before(made, call) for call in seeding):
             continue
-        parts = [made, *(module.kinds.origin(arg.value) for arg in getattr(made, "args", ()))]
+        if rows and all(_is_fixed(one, module) for one in rows):
+            continue
+        parts = [made, *map(module.kinds.origin, rows)]
         klass = module.classes.local(made.func) if isinstance(made, cst.Call) else None
         parts += [klass] if klass is not None else []
         is_of_tensors = isinstance(made, cst.Call) and called_name(made) == "TensorDataset"
@@ -80,9 +83,39 @@ def _may_be_drawn(loader: LoaderCall, module: FileFacts) -> bool:
     return False
 
 
+def _is_fixed(samples: Node, module: FileFacts) -> bool:
+    """Whether each rank draws the same samples, by a generator with a seed of its own: `torch.randn(8, 4, generator=generator)`."""
+    given = [
+        argument(call, "generator")
+        for call in module.tree.within(module.kinds.origin(samples), cst.Call)
+        if "rand" in (called_name(call) or "")
+    ]
+    made = [None if one is None else plain(module.kinds.origin(one)) for one in given]
+    return bool(made) and all(one and "seed" in one and not _RANK.search(one) for one in made)
+
+
 def _shuffles(loader: LoaderCall, module: FileFacts) -> bool:
     shuffle = loader.given("shuffle")
-    return shuffle is not None and module.boolean(shuffle) is True
+    is_told = shuffle is not None and module.boolean(shuffle) is True
+    return is_told or any(_drawn_by(one, module) == "RandomSampler" for one in _samplers(loader))
+
+
+def _samplers(loader: LoaderCall) -> list[Node]:
+    given = (loader.given(name) for name in ("sampler", "batch_sampler"))
+    return [one for one in given if one is not None and not is_name(one, "None")]
+
+
+def _drawn_by(sampler: Node, module: FileFacts) -> str | None:
+    """The class of torch that draws each sample once, also in batches; None where it is another, or draws fewer, or asks for a rank."""
+    made = module.kinds.origin(sampler)
+    called = module.qualified(made.func) if isinstance(made, cst.Call) else None
+    if not isinstance(made, cst.Call) or called is None or spreads(made) or _RANK.search(plain(made)):
+        return None
+    name = called.removeprefix("torch.utils.data.").removeprefix("sampler.")
+    if name == "BatchSampler":
+        inner = argument(made, "sampler", 0)
+        return None if inner is None else _drawn_by(inner, module)
+    return name if name in ("RandomSampler", "SequentialSampler") and len(made.args) == 1 else None
 
 
 def _left_unprepared(module: FileFacts) -> Iterator[Suspicion]:
@@ -166,7 +199,7 @@ def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:
 
 def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether a loader certainly iterates over a whole dataset on every rank."""
-    if loader.spreads or any(_is_given(loader.given(name)) for name in ("sampler", "batch_sampler")):
+    if loader.spreads or any(_drawn_by(one, module) is None for one in _samplers(loader)):
         return False
     given = loader.given("dataset")
     datasets = module.loaders.alternatives(given) if given is not None else []
@@ -185,10 +218,6 @@ def _is_whole(dataset: Node, shuffled: bool, module: FileFacts) -> bool:
     if any(_RANK.search(plain(part)) for part in parts):
         return False
     return shuffled or (module.kind(dataset) is Kind.DATASET and not _is_iterable(dataset, module))
-
-
-def _is_given(value: cst.BaseExpression | None) -> bool:
-    return value is not None and not is_name(value, "None")
 
 
 def _is_iterable(dataset: cst.Call, module: FileFacts) -> bool:

@@ -70,6 +70,14 @@ class Pieces:
     pieces: tuple[Value, ...]
 
 
+OF_RANK: Final = Hidden("each process of a distributed run has another")
+
+
+def of_rank(value: Any) -> Hidden | None:
+    """That a number differs by rank."""
+    return OF_RANK if getattr(value, "source", None) is OF_RANK else None
+
+
 def read_of(value: Any) -> FromFile | None:
     """The file that a value was read from, or computed from."""
     source = getattr(value, "source", None)

@@ -133,6 +133,12 @@ class Setting(Known):
         return self.value in (-1, 0, 1, "")
 
 
+class Option(Setting):
+    """The default of an option of the command line, which a script has that is started without more words."""
+
+    __slots__ = ()
+
+
 NONE: Final = Known(None)
 TRUE: Final = Known(True)
 FALSE: Final = Known(False)

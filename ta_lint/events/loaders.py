@@ -67,6 +67,8 @@ class Loader:
     """The line that asked for the last of these."""
     ranks_apart: Sequence[int] = ()
     """This rank and those that took as many passes and shuffled one of them in another way."""
+    seeded_by_rank: bool = False
+    """Whether a dry run sees that each rank shuffles in another way, as the seed of its `DistributedSampler` is computed from the rank."""
     batch_size: int | None = None
     """None where it is not known."""
     drop_last: bool = False

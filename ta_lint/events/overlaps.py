@@ -13,3 +13,11 @@ class Overlap:
     trained: Place
     code: str
     """The data that is evaluated, as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refolded:
+    """A model that each fold of a cross-validation trains further, and scores on rows that it has trained on in another."""
+
+    model: Place
+    folds: Place

@@ -36,7 +36,7 @@ from ta_lint.events.metric import Gathered, TorchMetric
 from ta_lint.events.mode import Switch
 from ta_lint.events.norms import Normed
 from ta_lint.events.outdated import Outdated
-from ta_lint.events.overlaps import Overlap
+from ta_lint.events.overlaps import Overlap, Refolded
 from ta_lint.events.products import Product
 from ta_lint.events.rebound import Rebound
 from ta_lint.events.residuals import Residual
@@ -84,6 +84,7 @@ class Run:
     loaders: Sequence[Loader] = ()
     """In order of first use."""
     leaks: list[Overlap] = field(default_factory=list)
+    refolded: list[Refolded] = field(default_factory=list)
     """Those of a dry run; a run compares the samples."""
     cuts: list[Cut] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)

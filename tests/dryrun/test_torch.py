@@ -211,6 +211,27 @@ def test_a_layer_gives_as_many_rows_as_a_batch_has(loader: str, rows: set[int | 
 
 
 @pytest.mark.parametrize(
+    ("key", "shape"),
+    [
+        ("rows", (3, 4, 5)),
+        ("rows[:, None]", (3, 1, 4, 5)),
+        ("(rows, rows)", (3, 5)),
+        ("(rows[:, None], rows)", (3, 3, 5)),
+        ("x > 0", (None,)),
+        ("x[:, :, 0] > 0", (None, 5)),
+        ("x[:, 0, 0] > 0", (None, 4, 5)),
+        ("(slice(None), rows)", None),
+        ("torch.load('rows.pt')", None),
+    ],
+)
+def test_tensors_of_indices_take_from_a_tensor(
+    key: str, shape: tuple[int | None, ...] | None, tmp_path: Path
+) -> None:
+    code = f"x = torch.randn(6, 4, 5)\nrows = torch.randint(3, (3,))\nnn.functional.mse_loss(x[{key}], x)\n"
+    assert last(ran(tmp_path, code), "loss").detail["input"].facts.shape == shape
+
+
+@pytest.mark.parametrize(
     ("code", "dtype"),
     [
         ("", "float32"),

@@ -34,9 +34,9 @@ def check_progress(run: Run) -> Iterator[Said]:
 
 def check_run(run: Run) -> Iterator[Suspicion]:
     for loader in run.loaders:
-        if loader.ranks_apart:
+        if loader.ranks_apart or (loader.seeded_by_rank and loader.training_passes):
             message = "ranks train on the same samples: give each sampler the same seed and call `set_epoch`"
-            listed = ",".join(map(str, loader.ranks_apart))
+            listed = ",".join(map(str, loader.ranks_apart)) or "all"
             yield Suspicion(
                 loader.place, message, {"passes": len(loader.passes), "ranks": listed}, variant="ranks"
             )

@@ -8,7 +8,18 @@ from ta_lint.dryrun.machine.library import find
 from ta_lint.dryrun.stubs.torch.gradients import groups_of
 from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, is_module
 from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.values import FALSE, Class, Known, Object, Sequence, Setting, Table, Value, options
+from ta_lint.dryrun.values import (
+    FALSE,
+    Class,
+    Known,
+    Object,
+    Option,
+    Sequence,
+    Setting,
+    Table,
+    Value,
+    options,
+)
 from ta_lint.events.decay import BuiltOptimizer, DecayGroup, HeldParameter, Role, role_of
 from ta_lint.events.event import Event
 
@@ -86,7 +97,7 @@ def _is_decoupled(group: Table) -> bool | None:
 
 def _decay(group: Table, kind: str) -> float | None:
     given = group.fields.get("weight_decay")
-    if isinstance(given, Setting):
+    if isinstance(given, Setting) and not isinstance(given, Option):
         return None if given.value else 0.0
     if given is None:
         return DEFAULTS.get(kind, 0.0) if group.rest is None else None

@@ -26,7 +26,7 @@ def evaluated_of(events: list[Event]) -> set[Object]:
             in_hand.pop(event.detail["iterator"], None)
         elif event.action in (Action.STEP, Action.BACKWARD):
             learnt |= of_this_pass(in_hand, event)
-        elif event.action == Action.FORWARD and _only_asks(event):
+        elif event.action == Action.FORWARD and only_asks(event):
             asked |= of_this_pass(in_hand, event)
     named = {one for one in loaders if _is_for_evaluation(one)}
     return ((asked | named) & ended | (named - begun)) - learnt
@@ -41,7 +41,8 @@ def of_this_pass(in_hand: dict[Stream, Event], event: Event) -> set[Object]:
     }
 
 
-def _only_asks(forward: Event) -> bool:
+def only_asks(forward: Event) -> bool:
+    """Whether a call of a model trains nothing: it is not recorded, or in evaluation mode."""
     call = forward.detail["call"]
     return call is not None and (call.recording is False or call.training is False)
 

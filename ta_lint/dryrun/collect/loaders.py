@@ -4,6 +4,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.dryrun.collect.evaluated import evaluated_of
 from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.machine.counts import number_of
+from ta_lint.dryrun.sources import of_rank
 from ta_lint.dryrun.streams import Stream
 from ta_lint.dryrun.stubs.torch import data
 from ta_lint.dryrun.stubs.torch.costs import is_cheap, workers_of
@@ -92,6 +93,8 @@ class _Followed:
         now.batches += 1
         if now.batches == 1 and not event.by_library:
             now.shuffled_by = event.detail["shuffled_by"]
+            seed = now.shuffled_by and now.shuffled_by[0]
+            self.found[event.subject].loader.seeded_by_rank |= of_rank(seed) is not None
         if not event.detail["by_next"]:  # a loop begins, or goes on: what was taken before is of no use in it
             depth = len(event.passes)
             self._in_hand = {at: one for at, one in self._in_hand.items() if len(one.passes) < depth}

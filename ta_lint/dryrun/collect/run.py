@@ -10,6 +10,7 @@ from ta_lint.dryrun.collect.cuts import cuts_of
 from ta_lint.dryrun.collect.decay import decays_of
 from ta_lint.dryrun.collect.discards import discards_of
 from ta_lint.dryrun.collect.flags import flags_of, rates_of
+from ta_lint.dryrun.collect.folds import refolded_of
 from ta_lint.dryrun.collect.frozen import frozen_parts_of
 from ta_lint.dryrun.collect.gathered import gathered_of, metrics_of
 from ta_lint.dryrun.collect.growths import growths_of
@@ -88,6 +89,7 @@ def run_of(events: list[Event]) -> Run:
         optimizers=[*decays_of(events)],
         loaders=loaders_of(events),
         leaks=overlaps_of(events),
+        refolded=refolded_of(events),
         cuts=cuts_of(events),
         leftovers=leftovers_of(events),
         accumulations=accumulations_of(events),

@@ -10,7 +10,7 @@ from ta_lint.dryrun.machine.frame import Frame
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.objects import truth
 from ta_lint.dryrun.machine.tables import evaluate
-from ta_lint.dryrun.values import NONE, Choice, Known, Unknown, Value, options
+from ta_lint.dryrun.values import NONE, Bound, Choice, Function, Known, Unknown, Value, options
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)  # fmt: skip
 
@@ -123,22 +123,43 @@ def some_cycle(machine: Machine, test: ast.expr, frame: Frame) -> Cycle | None:
 
 
 def counts_anew(machine: Machine, node: ast.If, frame: Frame) -> tuple[Any, Cycle] | None:
-    """What makes `if seen == k:` hold every few passes of a loop that counts `seen`, as the body sets it back to a constant, and its cycle."""
+    """What makes `if seen == k:` hold every few passes of a loop that counts `seen`, as the body sets it back to a constant, itself or in
+    a method, and its cycle.
+    """
     either = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or)
     for part in node.test.values if either and isinstance(node.test, ast.BoolOp) else [node.test]:
         if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], (ast.Eq, ast.GtE)):
             continue
         if isinstance(part.left, _NAMES) and _why(machine, part.left, frame) == CHANGES:
-            counted, key = ast.unparse(part.left), _key(machine, part, frame)
-            set_back = (
-                one
-                for one in ast.walk(node)
-                if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)
-            )
-            if key is not None and any(ast.unparse(one.targets[0]) == counted for one in set_back):
+            key = _key(machine, part, frame)
+            if key is not None and _sets_back(machine, node, part.left, frame):
                 count = evaluate(machine, part.comparators[0], frame)
                 return key, Cycle(EVERY_FEW, "bool", count, restarts=False)
     return None
+
+
+def _sets_back(machine: Machine, node: ast.If, counted: ast.expr, frame: Frame) -> bool:
+    """Whether a body sets a count back to a constant, or a method that it calls on the object whose attribute the count is."""
+    if ast.unparse(counted) in _constants(node):
+        return True
+    if not isinstance(counted, ast.Attribute):
+        return False
+    owner = ast.unparse(counted.value)
+    for called in ast.walk(node):
+        func = called.func if isinstance(called, ast.Call) else None
+        if isinstance(func, ast.Attribute) and ast.unparse(func.value) == owner:
+            method = evaluate(machine, func, frame)
+            if isinstance(method, Bound) and isinstance(method.function, Function):
+                inside = method.function.node
+                if any(f"{one.arg}.{counted.attr}" in _constants(inside) for one in inside.args.args[:1]):
+                    return True
+    return False
+
+
+def _constants(node: ast.AST) -> list[str]:
+    """What code sets to a constant, as it is written."""
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Assign))
+    return [ast.unparse(one.targets[0]) for one in found if isinstance(one.value, ast.Constant)]
 
 
 def asks_for(machine: Machine, test: ast.expr, frame: Frame) -> tuple[Value, ...]:

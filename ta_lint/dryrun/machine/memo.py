@@ -25,6 +25,7 @@ from ta_lint.dryrun.values import (
     Native,
     Object,
     OnDemand,
+    Option,
     Sequence,
     Setting,
     Table,
@@ -104,8 +105,8 @@ class Arguments:
             or isinstance(value, (Class, Function, Module))
         ):
             return value
-        if cls is Setting:
-            return Setting, value.value
+        if cls is Setting or cls is Option:
+            return cls, value.value
         if cls is Bound:
             return Bound, self.part(value.receiver), self.part(value.function)
         if cls is Choice:

@@ -11,7 +11,7 @@ from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.counts import COMPUTED, of_a_count
 from ta_lint.dryrun.machine.factors import Multiple, Quotient, combined, number
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.sources import Pieces, filled, read_of, text
+from ta_lint.dryrun.sources import Pieces, filled, of_rank, read_of, text
 from ta_lint.dryrun.values import (
     DATA,
     Choice,
@@ -115,13 +115,14 @@ def _made_of(kind: ast.AST, left: Value, right: Value) -> Value:
         return left
     numbers = any(is_data(one) or isinstance(one, Multiple) for one in (left, right))
     factors = combined(kind, left, right) if numbers else None
+    differs = (of_rank(left) or of_rank(right)) if isinstance(kind, (ast.Add, ast.Sub, ast.Mult)) else None
     if not (is_data(left) and is_data(right)):
-        return number(COMPUTED, None, factors, got=(left, right))
+        return number(COMPUTED, None, factors, got=(left, right), source=differs)
     kinds = {library.type_name(left), library.type_name(right)}
     type_ = DATA if DATA in kinds or kinds != {"int"} else "int"
     if DATA not in kinds and ("float" in kinds or isinstance(kind, ast.Div)):
         type_ = "float"
-    source = read_of(left) or read_of(right)
+    source = read_of(left) or read_of(right) or differs
     return number(COMPUTED, type_, factors, cuts=cuts_of(left, right), source=source)
 
 

@@ -33,9 +33,13 @@ class Put:
         """Whether it may put in what a path leads to."""
         return len(self.path) <= len(path) and all(
             one is None or other is None or one == other
-            for one, other in zip(self.path, path, strict=False)
-            if not self.spreads
+            for one, other in zip(self._container, path, strict=False)
         )
+
+    @property
+    def _container(self) -> Path:
+        """The part of the path that leads to where the value, or each of its entries, is put."""
+        return self.path[:-1] if self.spreads else self.path
 
     def is_exactly(self, path: Path) -> bool:
         """Whether it certainly sets the entry to which a path leads, or that this is in."""
@@ -43,7 +47,7 @@ class Put:
 
     def rest(self, path: Path) -> Path:
         """The part of a path that leads on in the value."""
-        return path if self.spreads else path[len(self.path) :]
+        return path[len(self._container) :]
 
 
 class Entries:

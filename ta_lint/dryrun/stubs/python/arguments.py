@@ -16,7 +16,7 @@ from ta_lint.dryrun.values import (
     Class,
     Known,
     Object,
-    Setting,
+    Option,
     Table,
     Unknown,
     Value,
@@ -84,7 +84,7 @@ def _add_argument(made: Call) -> Value:
     else:
         default = made.kwargs.get("default", NONE)
         value = (
-            Setting(default.value)
+            Option(default.value)
             if isinstance(default, Known) and default != NONE
             else Unknown(f"the option {long}", type_name)
         )

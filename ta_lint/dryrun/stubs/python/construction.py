@@ -28,7 +28,7 @@ from ta_lint.dryrun.machine.objects import (
     boolean,
     truth,
 )
-from ta_lint.dryrun.sources import Pieces, read_of
+from ta_lint.dryrun.sources import Pieces, of_rank, read_of
 from ta_lint.dryrun.values import (
     NONE,
     REST,
@@ -91,7 +91,7 @@ def _constructor(cls: Class, compute: Any) -> None:
         why = getattr(given[0], "why", "it is converted")
         factors = factors_of(given[0]) if compute in (int, float) else None
         text = Pieces((given[0],))
-        source = text if compute is str else read_of(given[0]) or text
+        source = text if compute is str else read_of(given[0]) or of_rank(given[0]) or text
         cuts, amounts = cuts_of(*read), of_any(read[-1])
         return number(why, compute.__name__, factors, cuts=cuts, amount=amounts, source=source)
 

@@ -27,13 +27,20 @@ OF_A_TENSOR = "the device of a tensor"
 @method(DEVICE, "__init__", "__enter__", "__exit__")
 def _device(made: Call) -> Value:
     if made.name == "__init__":
-        made.machine.state.write(made.own().fields, "name", made.argument(1, "type"))
+        fields, state = made.own().fields, made.machine.state
+        state.write(fields, "name", made.argument(1, "type"))
+        state.write(fields, "its type", _not_known("type"))
+        state.write(fields, "its index", made.given(2, "index") or _not_known("index"))
     return made.args[0] if made.name == "__enter__" else NONE
 
 
 @attribute_of(DEVICE, "type", "index")
 def _of_device(made: Call) -> Value:
-    return Unknown(f"the {made.name} of a device", "str" if made.name == "type" else DATA)
+    return made.own().fields.get(f"its {made.name}") or _not_known(made.name)
+
+
+def _not_known(name: str) -> Unknown:
+    return Unknown(f"the {name} of a device", "str" if name == "type" else DATA)
 
 
 def moves(made: Call) -> bool:

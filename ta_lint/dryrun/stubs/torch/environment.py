@@ -2,6 +2,7 @@
 
 from ta_lint.dryrun.machine import iteration, library
 from ta_lint.dryrun.machine.call import Call
+from ta_lint.dryrun.machine.calling import call
 from ta_lint.dryrun.machine.library import (
     CLASSMETHOD,
     attribute_of,
@@ -12,6 +13,7 @@ from ta_lint.dryrun.machine.library import (
     stub,
     tuple_of,
 )
+from ta_lint.dryrun.sources import OF_RANK
 from ta_lint.dryrun.stubs.python.functions import show
 from ta_lint.dryrun.stubs.torch import dtypes
 from ta_lint.dryrun.stubs.torch.in_place import in_place
@@ -156,6 +158,20 @@ register("FloatTensor", lambda made: computed(made.machine, made.args[1:2], made
 # -- processes -----------------------------------------------------------------------------------------
 
 _DISTRIBUTED = "torch.distributed."
+
+
+@stub("torch.distributed.get_node_local_rank", "torch.distributed.get_rank")
+def _rank(made: Call) -> Value:
+    return Unknown("the rank", "int", source=OF_RANK)
+
+
+@stub("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+def _spawn(made: Call) -> Value:
+    """The function runs in several processes, and gets the number of each."""
+    items, rest = iteration.collected(made.machine, made.argument(1, "args", ()), made.node)
+    number = Unknown("the number of a process", "int", source=OF_RANK)
+    call(made.machine, made.argument(0, "fn"), [number, *items], {}, made.node, loose=rest is not None)
+    return NONE
 
 
 def _collective(made: Call) -> Value:

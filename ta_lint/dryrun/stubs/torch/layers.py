@@ -447,8 +447,13 @@ def _define(name: str, layer: Layer) -> Class:
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
-    method(cls, "reset_parameters")(lambda made: NONE)
+    method(cls, "reset_parameters")(_reset)
     return cls
+
+
+def _reset(made: Call) -> Value:
+    made.emit("reset", made.args[0])
+    return NONE
 
 
 _CLASSES = {name: _define(name, layer) for name, layer in LAYERS.items()}
@@ -476,7 +481,7 @@ def _any_layer(name: str) -> Value | None:
 
     method(cls, "__init__")(init)
     method(cls, "forward")(forward)
-    method(cls, "reset_parameters")(lambda made: NONE)
+    method(cls, "reset_parameters")(_reset)
     return cls
 
 

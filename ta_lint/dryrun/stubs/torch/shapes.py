@@ -400,14 +400,15 @@ def pooled_to(dimensions: int) -> Rule:
 
 
 def indexed(shape: Shape, key: Value) -> Shape | None:
-    """`x[key]`, for numbers, slices, `None` and `...`."""
+    """`x[key]`, for numbers, slices, `None` and `...`, or for tensors of indices."""
     keys = (
         list(key.items)
         if isinstance(key, Sequence) and key.cls.name == "tuple" and key.rest is None
         else [key]
     )
-    if any(isinstance(one, Tensor) for one in keys):
-        return (None,) if len(keys) == 1 and keys[0].facts.dtype == "bool" and len(shape) == 1 else None  # type: ignore[attr-defined]
+    tensors = [one for one in keys if isinstance(one, Tensor)]
+    if tensors:
+        return _gathered(shape, tensors) if len(tensors) == len(keys) <= len(shape) else None
     plain = [
         one.value if isinstance(one, Known) else _UNKNOWN.get(getattr(one, "type", None), "?") for one in keys
     ]
@@ -431,6 +432,17 @@ def indexed(shape: Shape, key: Value) -> Shape | None:
                 result.append(_sliced(shape[at], one))
             at += 1
     return (*result, *shape[at:])
+
+
+def _gathered(shape: Shape, keys: list[Tensor]) -> Shape | None:
+    """`x[mask]`, `x[rows]` and `x[rows, columns]`."""
+    own = [one.facts.shape for one in keys]
+    if [one.facts.dtype for one in keys] == ["bool"]:
+        masked = 1 if len(shape) == 1 else own[0] and len(own[0])
+        return (None, *shape[masked:]) if masked else None
+    known = [one for one in own if one is not None]
+    are_indices = len(known) == len(keys) and all(one.facts.dtype == "int64" for one in keys)
+    return (*(together(known) or ()), *shape[len(keys) :]) if are_indices else None
 
 
 _SOME = slice(...)
