@@ -12,7 +12,10 @@ from ta_lint.facts.values.value import Origin
 from ta_lint.syntax.edits import ProposedFix, Side, move
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = (("*value*", "*vals*", "*critic*", "v", "vs", "v_s", "vf"), ("*adv*", "*gae*", "*delta*", "*td*", "A"))
+KEYWORDS = (
+    ("*value*", "*vals*", "*critic*", "v", "vs", "v_s", "vf"),
+    ("*adv*", "*gae*", "*delta*", "*td*", "A"),
+)
 AROUND = (("*std*", "*sigma*"),)
 
 _VALUES = regex(r"(\w+_)?(values?|vals?|critic)(_(preds?|net\w*|fn|t|old))?|vs?|v_s|vf", re.IGNORECASE)
