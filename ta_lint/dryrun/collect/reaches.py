@@ -1,4 +1,4 @@
-"""The models and parts of models that an optimizer steps and that no loss leads to: they run without recording, or something cuts off what they give."""
+"""The models that an optimizer steps and that no loss leads to: they run without recording, or something cuts off what they give."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from ta_lint.dryrun.collect.places import position
 from ta_lint.dryrun.collect.switches import optimizers_in
 from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.modules import held, is_module
-from ta_lint.dryrun.stubs.torch.tensors import DETACHED, Tensor, written_to
+from ta_lint.dryrun.stubs.torch.tensors import DETACHED
 from ta_lint.dryrun.values import TRUE, Object
 from ta_lint.events.event import Event
 from ta_lint.events.graph import GradientReach
@@ -23,14 +23,12 @@ def reaches_of(events: list[Event]) -> list[GradientReach]:
     is_known = is_known and all(one.leaves for one in starts)
     if not is_known or not backwards or any(event.action == "broken off" for event in events):
         return []
-    parameters = [one for group in groups for one in group.parameters]
-    stepped = {id(one) for one in parameters}
+    stepped = {id(one) for group in groups for one in group.parameters}
     reached = {id(one) for event in backwards for one in event.detail["roots"] | event.detail["perhaps"]}
     reached |= {
         id(one) for start in starts for one in start.leaves
     }  # whose gradients the program itself uses
     steps = sum(event.times for event in events if event.action == Action.STEP)
-    called = _called(events)
     return [
         GradientReach(
             position(calls[0].place),
@@ -40,7 +38,7 @@ def reaches_of(events: list[Event]) -> list[GradientReach]:
             unrecorded=0 if records else steps,
             starved=steps,
         )
-        for model, calls in (called | _parts_called(events, parameters, reached)).items()
+        for model, calls in _called(events).items()
         if (own := _own(model))
         and own <= stepped
         and own.isdisjoint(reached)
@@ -48,7 +46,7 @@ def reaches_of(events: list[Event]) -> list[GradientReach]:
         and calls[0].detail["training"] == TRUE
         and (beside := _beside(calls[0], backwards, stepped)) is not None
         and (records := _records(calls)) is not None
-        and (_is_cut(own, backwards) if records and model in called else not records)
+        and (not records or _is_cut(own, backwards))
     ]
 
 
@@ -72,28 +70,6 @@ def _called(events: list[Event]) -> dict[Object, list[Event]]:
             model = unwrapped(next(filter(is_module, event.detail["callers"]), event.subject))
             found.setdefault(model, []).append(event)
     return found
-
-
-def _parts_called(events: list[Event], stepped: list[Tensor], reached: set[int]) -> dict[Object, list[Event]]:
-    """The layers that a model of the program calls, with their calls: one of each function. What is loaded, written to or handed on may be
-    trained in another way, and so may the twin of something that learns.
-    """
-    twins = {one.made for one in stepped if id(one) in reached}
-    changed = {id(one) for one in stepped if one.made in twins}
-    changed |= {id(written_to(event.subject)) for event in events if event.action == "write"}
-    found: dict[Object, list[Event]] = {}
-    for event in events:
-        if not is_module(event.subject):
-            continue
-        if event.action in ("load", "hand over"):
-            changed |= {id(one) for _, one in held(event.subject).parameters}
-        elif event.action == Action.FORWARD and event.detail["within"]:
-            found.setdefault(event.subject, []).append(event)
-    first: dict[object, Object] = {}
-    for part, calls in found.items():
-        if (own := _own(part)) and own.isdisjoint(changed):
-            first.setdefault(calls[0].functions[-1], part)
-    return {part: found[part] for part in first.values()}
 
 
 def _own(model: Object) -> frozenset[int]:
