@@ -11,6 +11,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     IN_STEPS,
     PARAMETER,
     Cut,
+    Facts,
     Tensor,
     tensors_in,
 )
@@ -46,8 +47,12 @@ def sums_of(events: list[Event]) -> list[Sum]:
 
 
 def mixed_of(events: list[Event]) -> list[MixedSum]:
-    """Each sum once that is added to a mean, if both are what a loss gives."""
-    losses = {event.place for event in events if event.action == "loss"}
+    """Each sum once that is added to a mean, if both are what a loss gives for samples, and not for their mean."""
+    losses = {
+        event.place
+        for event in events
+        if event.action == "loss" and getattr(event.detail["input"], "facts", Facts()).grows is not False
+    }
     found: dict[Place, MixedSum] = {}
     for event in events:
         if event.action == "mixed":
