@@ -12,7 +12,7 @@ from ta_lint.syntax.tree import Node, argument, dotted
 KEYWORDS = (("*mask*", "*bias*", "float16", "half"), ("float16", "half", "masked_fill", "masked_fill_"))
 
 _LARGEST = 65520.0  # the smallest number that rounds to infinity
-_RESHAPES = frozenset("expand reshape unsqueeze view".split())
+_KEEPS = frozenset("bool expand int long reshape unsqueeze view".split())
 _DEPTH = 5
 _HALVES = frozenset({"torch.float16", "torch.half"})
 
@@ -121,7 +121,7 @@ def _is_mask(module: FileFacts, node: Node) -> bool:
 
 
 def _is_made_of_truths(module: FileFacts, node: Node) -> bool:
-    """Whether a value certainly is a comparison as a number in half precision, or in the type of a tensor that may be, whatever it is called:
+    """Whether a value is a comparison, or a mask, as a number in half precision, or in the type of a tensor that may be, whatever it is called:
     `(steps >= lengths).half()`, `1 - (ids != 0)[:, None].to(hidden.dtype)`.
     """
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
@@ -132,7 +132,15 @@ def _is_made_of_truths(module: FileFacts, node: Node) -> bool:
     name, given = cast.func.attr.value, [arg.value for arg in cast.args]
     is_half = any(_is_type_of_tensor(one) or module.qualified(one) in _HALVES for one in given)
     halves = name == "half" if not given else name == "type_as" or (name in ("to", "type") and is_half)
-    return halves and isinstance(_reshaped(module, cast.func.value), cst.Comparison)
+    return halves and _holds_truths(module, cast.func.value)
+
+
+def _holds_truths(module: FileFacts, node: Node) -> bool:
+    """Whether a value is a comparison, or what is called a mask before it gets another name: `bias = mask[:, None].to(scores.dtype)`."""
+    made = _reshaped(module, node)
+    named = made.name if isinstance(made, cst.Param) else made
+    is_called_so = isinstance(named, cst.Name) and "mask" in named.value.lower()
+    return is_called_so or isinstance(made, cst.Comparison)
 
 
 def _is_type_of_tensor(node: Node) -> bool:
@@ -140,10 +148,10 @@ def _is_type_of_tensor(node: Node) -> bool:
 
 
 def _reshaped(module: FileFacts, node: Node) -> Node:
-    """The value that an expression has the numbers of, in another shape: `keep` of `keep[:, None].unsqueeze(1)`."""
+    """The value that an expression has the numbers of, in another shape or whole: `keep` of `keep[:, None].long()`."""
     for _ in range(_DEPTH):
         inner = module.kinds.origin(node)
-        if isinstance(inner, cst.Call) and called_name(inner) in _RESHAPES:
+        if isinstance(inner, cst.Call) and called_name(inner) in _KEEPS:
             inner = inner.func
         if not isinstance(inner, (cst.Attribute, cst.Subscript)):
             return inner

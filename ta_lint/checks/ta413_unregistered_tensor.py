@@ -7,11 +7,12 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, replace, wrap
 from ta_lint.syntax.tree import Node, argument, is_name
 
 _NAMES = (
-    "FloatTensor LongTensor Tensor arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn "
+    "FloatTensor LongTensor Tensor arange bernoulli empty eye from_numpy full linspace logspace normal ones rand randint randn "
     "randperm tensor zeros"
 )
 _ANY = _NAMES.replace(" ", "|")
@@ -166,10 +167,27 @@ def _learns(module: FileFacts, value: Node) -> bool:
     value = module.kinds.origin(value)
     if isinstance(value, cst.BinaryOperation):
         return any(_is_new_parameter(module, side) for side in (value.left, value.right))
-    if not isinstance(value, cst.Call) or not _FACTORY.fullmatch(module.qualified(value.func) or ""):
+    if not isinstance(value, cst.Call):
         return False
+    if called_name(value) == "requires_grad_" and isinstance(value.func, cst.Attribute):
+        asked = argument(value, "requires_grad", 0)
+        return _is_filled(module, value.func.value) and (asked is None or module.boolean(asked) is True)
     grad = argument(value, "requires_grad")
-    return grad is not None and module.boolean(grad) is True
+    return _is_new(module, value) and grad is not None and module.boolean(grad) is True
+
+
+def _is_new(module: FileFacts, call: cst.Call) -> bool:
+    return _FACTORY.fullmatch(module.qualified(call.func) or "") is not None
+
+
+def _is_filled(module: FileFacts, node: Node) -> bool:
+    """Whether a tensor is a new one, with numbers that a method puts into it: `torch.empty(4).normal_()`."""
+    made = module.kinds.origin(node)
+    while isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and not _is_new(module, made):
+        if not made.func.attr.value.endswith("_"):
+            return False
+        made = module.kinds.origin(made.func.value)
+    return isinstance(made, cst.Call) and _is_new(module, made)
 
 
 def _is_new_parameter(module: FileFacts, node: Node) -> bool:
@@ -203,6 +221,8 @@ def _may_be_scalar(module: FileFacts, call: cst.Call) -> bool:
 
 def _fates_before(module: FileFacts, value: Node) -> set[Fate]:
     """The ways in which `__init__` uses a tensor under the name that it had before."""
+    while isinstance(value, cst.Call) and (called_name(value) or "").endswith("_"):
+        value = getattr(value.func, "value", value.func)
     if not isinstance(value, cst.Name):
         return set()
     mentions = [mention for mention in module.names.mentions(value) if mention is not value]

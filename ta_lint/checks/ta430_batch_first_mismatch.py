@@ -7,8 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, add_argument, replace
-from ta_lint.syntax.tree import Node, argument, spreads
+from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = (
     ("LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer"),
@@ -25,6 +26,8 @@ _POSITIONS = {
 }
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 _STACKS = frozenset({"torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"})
+
+_REDUCTIONS = frozenset("amax max mean sum".split())
 
 _BATCH = regex(r"B|b|bs|bsz|bsize|n?_?batch(_?size)?|batch_?sz", re.IGNORECASE)
 
@@ -53,7 +56,7 @@ def _layer(func: Node, module: FileFacts) -> cst.Call | None:
 
 def _is_time_first(made: cst.Call, module: FileFacts) -> bool:
     given = argument(made, "batch_first", _POSITIONS[module.qualified(made.func) or ""])
-    return not spreads(made) and (given is None or module.boolean(given) is False)
+    return module.flow.lacks(made, "batch_first") if given is None else module.boolean(given) is False
 
 
 def _evidence(call: cst.Call, recurrent: bool, module: FileFacts) -> tuple[Node, str] | None:
@@ -64,8 +67,12 @@ def _evidence(call: cst.Call, recurrent: bool, module: FileFacts) -> tuple[Node,
         return origin, "the batch is put first here"
     if isinstance(given, cst.Name) and (sizes := _batch_is_read_first(given, module)) is not None:
         return sizes, "the batch is read as the first size here"
-    last = _last_of_second(call, module) if recurrent else None
-    return (last, "the last step is taken along the second dimension here") if last is not None else None
+    for use in _uses(call, module):
+        if (last := _step_of_second(use, module, (-1,) if recurrent else (0, -1))) is not None:
+            return last, "a step is taken along the second dimension here"
+        if not _has_one_sample(origin) and (reduced := _over_second(use, module)) is not None:
+            return reduced, "the second dimension is gone over as time here"
+    return None
 
 
 def _puts_batch_first(call: cst.Call) -> bool:
@@ -100,34 +107,44 @@ def _batch_is_read_first(given: cst.Name, module: FileFacts) -> Node | None:
     return None
 
 
-def _last_of_second(call: cst.Call, module: FileFacts) -> Node | None:
-    """`out[:, -1]` for `out, _ = lstm(x)`."""
+def _uses(call: cst.Call, module: FileFacts) -> Iterator[Node]:
+    """The uses of what a layer gives: `out` after `out, _ = lstm(x)`, or the call itself."""
     assign = module.tree.parent[call]
-    if not isinstance(assign, cst.Assign) or not isinstance(target := assign.targets[0].target, cst.Tuple):
-        return None
-    out = target.elements[0].value
-    if not isinstance(out, cst.Name):
-        return None
-    for subscript in module.tree.own(module.tree.home(call), cst.Subscript):
-        value = subscript.value
-        if (
-            not isinstance(value, cst.Name)
-            or value.value != out.value
-            or not _takes_last_of_second(subscript, module)
-        ):
-            continue
-        bound = module.names.definition(value)
+    if not isinstance(assign, cst.Assign):
+        yield call
+        return
+    target: Node = assign.targets[0].target
+    out = target.elements[0].value if isinstance(target, cst.Tuple) else target
+    for mention in module.names.mentions(out) if isinstance(out, cst.Name) else ():
+        bound = module.names.definition(mention)
         if bound is not None and bound.node is assign:
-            return subscript
-    return None
+            yield mention
 
 
-def _takes_last_of_second(subscript: cst.Subscript, module: FileFacts) -> bool:
-    if len(subscript.slice) < 2:
-        return False
-    first, second = subscript.slice[0].slice, subscript.slice[1].slice
+def _step_of_second(use: Node, module: FileFacts, steps: tuple[int, ...]) -> Node | None:
+    """`out[:, -1]`."""
+    item = module.tree.parent[use]
+    if not isinstance(item, cst.Subscript) or item.value is not use or len(item.slice) < 2:
+        return None
+    first, second = item.slice[0].slice, item.slice[1].slice
     everything = isinstance(first, cst.Slice) and first.lower is None and first.upper is None
-    return everything and isinstance(second, cst.Index) and module.number(second.value) == -1
+    taken = module.number(second.value) if isinstance(second, cst.Index) else None
+    return item if everything and taken in steps else None
+
+
+def _over_second(use: Node, module: FileFacts) -> Node | None:
+    """`out.mean(dim=1)`."""
+    method = module.tree.parent[use]
+    call = module.tree.parent[method]
+    if not isinstance(method, cst.Attribute) or not isinstance(call, cst.Call) or call.func is not method:
+        return None
+    dim = argument(call, "dim", 0) if method.attr.value in _REDUCTIONS else None
+    return call if dim is not None and module.number(dim) == 1 else None
+
+
+def _has_one_sample(origin: Node) -> bool:
+    """Whether a batch of one is made here: `x.unsqueeze(1)`."""
+    return isinstance(origin, cst.Call) and called_name(origin) == "unsqueeze"
 
 
 def _fix(made: cst.Call) -> ProposedFix | None:

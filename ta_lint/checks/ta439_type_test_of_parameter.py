@@ -29,6 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _are_layers(module: FileFacts, types: Node) -> bool:
+    types = module.kinds.origin(types)
     each = [element.value for element in types.elements] if isinstance(types, cst.Tuple) else [types]
     return bool(each) and all(_is_layer(module, one) for one in each)
 

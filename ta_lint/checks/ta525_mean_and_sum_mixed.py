@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.events import suspicion as said
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.summing import returned_losses, weighted_terms
 from ta_lint.facts.values.calls import called_name
@@ -12,6 +15,7 @@ from ta_lint.syntax.tree import Node
 KEYWORDS = ("*sum*",)
 AROUND = (("*backward", "training_step"),)
 
+_ONLY_SUM = "this sum grows with the batch, the mean that it is added to does not: use one reduction"
 _SMALL = 1e-3
 """Weights below it make up for a sum, as their authors know."""
 
@@ -28,12 +32,19 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 yield from _suspicion(module, term.made, beside[0].made)
 
 
+def check_run(run: Run) -> Iterator[Said]:
+    """What only running the program shows, such as a loss in a module of its own."""
+    for mixed in run.mixed_sums:
+        if mixed.weight >= _SMALL:
+            yield said.Suspicion(mixed.total, _ONLY_SUM, related=((mixed.mean, "the mean"),))
+
+
 def _suspicion(module: FileFacts, total: Node, mean: Node) -> Iterator[Suspicion]:
     if not module.is_here(total):
         return
     message = f"this sum grows with the batch, and `{module.code(mean)}` does not: use one reduction for both"
     if len(message) > 100:
-        message = "this sum grows with the batch, the mean that it is added to does not: use one reduction"
+        message = _ONLY_SUM
     yield Suspicion(total, message, ((mean, "the mean"),) if module.is_here(mean) else ())
 
 

@@ -47,9 +47,10 @@ def _uses(module: FileFacts, part: Node) -> Iterator[tuple[Node, Node]]:
             if base is not None and index is not None and module.states.of(base) == {State.NEXT}:
                 yield call, index
         elif module.qualified(call.func) is None and call.args:
-            given = _given(module, call)
-            if len(given) == 2 and module.states.mentioned(given[0]) == {State.NEXT}:
-                yield call, given[1]
+            given = _given(module, call)  # the last two: `q_value(critic, next_state, action)`
+            states = [module.states.mentioned(one) for one in given[:-1]]
+            if states[-1:] == [{State.NEXT}] and not any(states[:-1]):
+                yield call, given[-1]
     for row in module.tree.within(part, cst.Subscript):
         last = row.slice[-1].slice
         if (

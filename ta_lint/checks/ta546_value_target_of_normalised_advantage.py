@@ -7,11 +7,15 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.discounting import entry
 from ta_lint.facts.values.value import Origin
 from ta_lint.syntax.edits import ProposedFix, Side, move
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = (("*value*", "*vals*", "*critic*"), ("*adv*", "*gae*", "*delta*", "*td*", "A"))
+KEYWORDS = (
+    ("*value*", "*vals*", "*critic*", "v", "vs", "v_s", "vf"),
+    ("*adv*", "*gae*", "*delta*", "*td*", "A"),
+)
 AROUND = (("*std*", "*sigma*"),)
 
 _VALUES = regex(r"(\w+_)?(values?|vals?|critic)(_(preds?|net\w*|fn|t|old))?|vs?|v_s|vf", re.IGNORECASE)
@@ -50,6 +54,8 @@ def _is_called(node: Node, pattern: re.Pattern[str]) -> bool:
                 return True
             node = node.value
         elif isinstance(node, cst.Subscript):
+            if pattern.fullmatch(entry(node) or ""):
+                return True
             node = node.value
         elif isinstance(node, cst.Call):
             node = node.func

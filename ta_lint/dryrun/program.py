@@ -24,8 +24,8 @@ from ta_lint.dryrun.machine.tables import run
 from ta_lint.dryrun.stubs.guess import given, guess, may_act, may_set_mode, others
 from ta_lint.dryrun.stubs.torch import discards, gradients, growth, modules, switches
 from ta_lint.dryrun.stubs.torch.state_dicts import states_in
-from ta_lint.dryrun.stubs.torch.tensors import may_be_loss, some_loss
-from ta_lint.dryrun.values import Class, External, Known, Module, Object, OnDemand, Unknown, Value
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, may_be_loss, some_loss
+from ta_lint.dryrun.values import NONE, Class, External, Known, Module, Object, OnDemand, Unknown, Value
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import Layout
 
@@ -261,10 +261,12 @@ class Program:
 
     @staticmethod
     def guess(
-        machine: Machine, name: str, annotation: str, asked: frozenset[str] = frozenset()
+        machine: Machine, name: str, annotation: str, asked: frozenset[str] = frozenset(), *, of: Value = NONE
     ) -> Value | None:
-        """What an argument is with this name and annotation, and these methods, if that says so."""
-        return guess(machine, name, annotation, asked)
+        """What an argument is with this name and annotation, and these methods, or an attribute of a value, if that says so."""
+        found = guess(machine, name, annotation, asked)
+        is_layer = isinstance(found, Tensor) and isinstance(of, Object) and of.cls is modules.DISTANT
+        return None if is_layer else found  # `features` of a network is what gives them
 
     @staticmethod
     def is_part(part: Value, whole: Value) -> None:

@@ -43,7 +43,7 @@ from ta_lint.events.residuals import Residual
 from ta_lint.events.resumption import Misread, Resumption
 from ta_lint.events.scored import ClippedScores, Scored
 from ta_lint.events.seeds import Seeding
-from ta_lint.events.summands import Sum
+from ta_lint.events.summands import MixedSum, Sum
 from ta_lint.events.syncs import Sync
 from ta_lint.events.wrapping import Bypassed, MovedAfterWrap, Rewrapped
 
@@ -72,6 +72,7 @@ class Run:
     gathered: list[Gathered] = field(default_factory=list)
     metrics: list[TorchMetric] = field(default_factory=list)
     sums: list[Sum] = field(default_factory=list)
+    mixed_sums: list[MixedSum] = field(default_factory=list)
     memberships: list[Membership] = field(default_factory=list)
     outdated: list[Outdated] = field(default_factory=list)
     frozen_parts: list[FrozenPart] = field(default_factory=list)

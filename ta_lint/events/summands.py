@@ -44,3 +44,13 @@ class Sum:
 
     place: Place
     summands: tuple[Summand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MixedSum:
+    """A sum over a batch that is added to a mean, both of a loss function that trains something. Only the source shows where."""
+
+    total: Place
+    mean: Place
+    weight: float
+    """What the sum is multiplied by before it is added."""

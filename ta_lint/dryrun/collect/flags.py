@@ -19,7 +19,7 @@ def flags_of(events: list[Event]) -> list[Flag]:
 
     def is_one(subject: Value) -> bool:
         if isinstance(subject, Unknown):
-            return subject.why == SOME_MODULE
+            return subject.why == SOME_MODULE or "__call__" in subject.parts  # no tensor is called
         by_name = isinstance(subject, Object) and BY_NAME in subject.fields
         return is_module(subject) and (not by_name or subject in called)
 

@@ -62,7 +62,7 @@ def _parameters(group: Table) -> tuple[Value, ...]:
 def _rate(group: Table) -> float:
     """The learning rate of a group, 0 if it is not known."""
     given = group.fields.get("lr")
-    return float(given.value) if type(given) is Known and isinstance(given.value, int | float) else 0.0
+    return float(given.value) if isinstance(given, Known) and isinstance(given.value, int | float) else 0.0
 
 
 def _is_half(parameter: Value, before: dict[Tensor, str | None]) -> bool:

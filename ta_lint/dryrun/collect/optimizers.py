@@ -53,6 +53,9 @@ def optimizers_of(events: list[Event]) -> list[Stepped]:
             if optimizer in of:
                 _note(of[optimizer], event, found)
     written = {id(written_to(event.subject)) for event in events if event.action == "write"}
+    written |= {
+        id(event.subject) for event in events if event.action == "gradient"
+    }  # the program uses it itself
     active = {id(each) for one in of if of[one].stepped.steps for each in held_by(one).parameters}
     for one in built.values():
         one.stepped.others = steps[one.entry] - one.before - one.stepped.steps

@@ -44,7 +44,7 @@ from ta_lint.dryrun.collect.retained import carried_of, retained_of
 from ta_lint.dryrun.collect.schedules import calls_of, schedulers_of
 from ta_lint.dryrun.collect.scored import clipped_scores_of, scored_of
 from ta_lint.dryrun.collect.seeds import seedings_of
-from ta_lint.dryrun.collect.summands import sums_of
+from ta_lint.dryrun.collect.summands import mixed_of, sums_of
 from ta_lint.dryrun.collect.switches import switches_of
 from ta_lint.dryrun.collect.syncs import syncs_of
 from ta_lint.dryrun.collect.under_autocast import under_autocast_of
@@ -79,6 +79,7 @@ def run_of(events: list[Event]) -> Run:
         gathered=gathered_of(events),
         metrics=metrics_of(events),
         sums=sums_of(events),
+        mixed_sums=mixed_of(events),
         memberships=memberships_of(events),
         outdated=outdated_of(events),
         frozen_parts=frozen_parts_of(events),

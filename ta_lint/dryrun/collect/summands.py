@@ -11,13 +11,15 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     IN_STEPS,
     PARAMETER,
     Cut,
+    Facts,
     Tensor,
     tensors_in,
 )
 from ta_lint.dryrun.stubs.torch.terms import Term
+from ta_lint.dryrun.values import Place
 from ta_lint.events.event import Event
 from ta_lint.events.graph import End, Lost
-from ta_lint.events.summands import PolicyTerm, Sum, Summand
+from ta_lint.events.summands import MixedSum, PolicyTerm, Sum, Summand
 
 _ENTROPIES = {
     Likelihood.ENTROPY: PolicyTerm.ENTROPY,
@@ -42,6 +44,23 @@ def sums_of(events: list[Event]) -> list[Sum]:
                 if _falls(tensor.facts.terms)
             ]
     return sums
+
+
+def mixed_of(events: list[Event]) -> list[MixedSum]:
+    """Each sum once that is added to a mean, if both are what a loss gives for samples, and not for their mean."""
+    losses = {
+        event.place
+        for event in events
+        if event.action == "loss" and getattr(event.detail["input"], "facts", Facts()).grows is not False
+    }
+    found: dict[Place, MixedSum] = {}
+    for event in events:
+        if event.action == "mixed":
+            total, mean = event.detail["total"], event.detail["mean"]
+            if {total.place, mean.place} <= losses:
+                one = MixedSum(position(total.place), position(mean.place), total.factor)
+                found.setdefault(total.place, one)
+    return list(found.values())
 
 
 def _summand(term: Term, cuts: dict[Term, End]) -> Summand:

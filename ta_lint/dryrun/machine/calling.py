@@ -97,8 +97,9 @@ def call(
         kind = DATA if all(map(_is_plain, each_in(given))) else None
         shape = None if function.shape is None else sizes.of_call(function.shape, args)
         return Unknown(function.why, kind, cuts=cuts_of(function, *given), source=source, shape=shape)
-    if isinstance(function, Unknown) and function.of is not None:
-        given = [function.of, *given]
+    if isinstance(function, Unknown):
+        function.parts.setdefault("__call__", Unknown(function.why))
+        given = [*([] if function.of is None else [function.of]), *given]
     name = (
         function.name
         if isinstance(function, External)

@@ -139,7 +139,8 @@ def _attribute(machine: Machine, node: ast.Attribute, frame: Frame) -> Value:
     found = attribute(machine, value, node.attr, node)
     if isinstance(found, Unknown) and found.of is value and isinstance(value, Object) and frame.site is None:
         asked = asked_of_variable(machine, frame, node)
-        guessed = machine.program.guess(machine, node.attr, "", asked)  # it gets it from out of sight
+        # it gets it from out of sight
+        guessed = machine.program.guess(machine, node.attr, "", asked, of=value)
         if guessed is None and isinstance(node.ctx, ast.Store):
             value.fields[node.attr] = found  # what is added to is there
         if guessed is not None:

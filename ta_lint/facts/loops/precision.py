@@ -73,7 +73,11 @@ class HalfPrecision:
         name = called_name(call)
         if name in _HALF_METHODS and not call.args:
             return True
-        return name == "to" and any(self._names.qualified(arg.value) in _HALF_TYPES for arg in call.args)
+        return name == "to" and any(self._is_half_type(arg.value) for arg in call.args)
+
+    def _is_half_type(self, node: Node) -> bool:
+        """Whether an expression is a type of half precision, also as what all known calls give to a parameter."""
+        return all(self._names.qualified(one) in _HALF_TYPES for one in self._calls_in_loop.values(node))
 
     def _names_type(self, call: cst.Call) -> bool:
         """Whether `to` may change the type of numbers."""

@@ -120,13 +120,12 @@ class Discounting:
             if inner is not None:
                 yield inner
                 return
-        name = (dotted(bare(factor)) or "").rpartition(".")[2]
-        if _MASK.search(name):
-            yield bare(factor)
+        if _MASK.search(_called(factor)):
+            yield factor
 
     def is_end(self, node: Node) -> bool:
         """Whether an expression is called like the end of an episode, or like its opposite."""
-        name = (dotted(bare(node)) or "").rpartition(".")[2]
+        name = _called(node)
         return bool(_END.search(name) or _MASK.search(name))
 
     def adds_up(self, one: Discounted) -> cst.Name | cst.Attribute | None:
@@ -214,28 +213,40 @@ def factors(node: Node) -> Iterator[Node]:
 
 def bare(node: Node) -> Node:
     """An expression without casts, changes of shape and indices: `done` of `torch.tensor(done[t]).float()`."""
-    while True:
-        if isinstance(node, cst.Subscript):
-            node = node.value
-        elif isinstance(node, cst.Call) and called_name(node) in CASTS:
-            if isinstance(node.func, cst.Attribute) and not _is_library(node.func.value):
-                node = node.func.value
-            elif node.args:
-                node = node.args[0].value
-            else:
-                return node
-        else:
-            return node
+    while (inner := _within(node)) is not None:
+        node = inner
+    return node
+
+
+def _within(node: Node) -> Node | None:
+    """What one cast, change of shape or index is of."""
+    if isinstance(node, cst.Subscript):
+        return node.value
+    if not isinstance(node, cst.Call) or called_name(node) not in CASTS:
+        return None
+    if isinstance(node.func, cst.Attribute) and not _is_library(node.func.value):
+        return node.func.value
+    return node.args[0].value if node.args else None
+
+
+def _called(node: Node) -> str:
+    """What an expression is called: `done` of `self.done[t]`, and of `batch["done"].float()`."""
+    inner: Node | None = node
+    while inner is not None:
+        if isinstance(inner, cst.Subscript) and (key := entry(inner)) is not None:
+            return key
+        node, inner = inner, _within(inner)
+    return (dotted(node) or "").rpartition(".")[2]
 
 
 def negated(node: Node) -> Node | None:
     """`done` in `1 - done`, `~done`, `not done` and `logical_not(done)`."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
-        return bare(node.right) if _is_one(bare(node.left)) else None
+        return node.right if _is_one(bare(node.left)) else None
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, (cst.Not, cst.BitInvert)):
-        return bare(node.expression)
+        return node.expression
     if isinstance(node, cst.Call) and called_name(node) in _NOT and node.args:
-        return bare(node.args[0].value)
+        return node.args[0].value
     return None
 
 

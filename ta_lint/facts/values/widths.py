@@ -10,7 +10,7 @@ from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.shapes import ELEMENTWISE
 from ta_lint.facts.values.value import Frame, Origin, Value
-from ta_lint.syntax.tree import Node, argument, evaluated
+from ta_lint.syntax.tree import Node, argument
 
 _DEPTH = 8
 
@@ -98,5 +98,5 @@ class Widths:
         return None
 
     def _size(self, size: Node | None, dimension: int) -> Width | None:
-        literal = self._kinds.origin(size) if size is not None else None
-        return Width(evaluated(literal), dimension) if isinstance(literal, cst.Integer) else None
+        number = self._flow.constant(size, self._kinds.number) if size is not None else None
+        return Width(int(number), dimension) if number is not None else None

@@ -51,7 +51,9 @@ _KEEPS_RANGE = frozenset("clamp clamp_max clamp_min clip mean".split())
 """What is between 0 and 1 stays there, and the same of what is not certain no longer holds of other numbers."""
 _KEEPS_SIGN = frozenset("alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout".split())
 """What is not below 0 stays so."""
-_KEEP = _KEEPS | _KEEPS_RANGE | _KEEPS_SIGN
+_PRODUCTS = frozenset("__matmul__ __rmatmul__ bmm matmul mm".split())
+"""What a layer without activation gives is no more than scores after these."""
+_KEEP = _KEEPS | _KEEPS_RANGE | _KEEPS_SIGN | _PRODUCTS
 
 
 def activated(name: str, effect: Effect) -> Effect:
@@ -67,6 +69,8 @@ def activated(name: str, effect: Effect) -> Effect:
         activation = (
             Activation(own, made.place, _entry(made.machine))
             if own is not None
+            else _of_product(made)
+            if name in _PRODUCTS
             else _kept(made, name, made.args[0] if made.args else made.kwargs.get("input"))
         )
         if activation is None:
@@ -121,6 +125,12 @@ def _kept(made: Call, name: str, given: Value | None) -> Activation | None:
     bounds = made.args[1:] if name != "mean" else ()
     known = all(isinstance(one, Known) for one in bounds)
     return activation if known and activation.name in PROBABILITIES else None
+
+
+def _of_product(made: Call) -> Activation | None:
+    """A layer without activation, if such a layer gave one of the factors, as those that a graph convolution adds up over neighbours."""
+    found = (part_of(activation_of(one)) for one in made.values())
+    return next((one for one in found if one is not None and one.name == "linear"), None)
 
 
 def activation_of(value: Value | None) -> Activation | None:

@@ -14,6 +14,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     FIRST_ORDER,
     GRADIENT,
     NOTHING,
+    PARAMETER,
     TENSOR,
     Facts,
     Tensor,
@@ -30,9 +31,11 @@ from ta_lint.dryrun.values import NONE, Place, Sequence, Unknown, Value, cuts_of
 
 
 def wanted(made: Call, *leaves: Value, handed: bool = False) -> None:
-    """The program asks for the gradients of these, or code out of sight gets them and may; it matters for those that were told to have one."""
+    """The program asks for the gradients of these, or code out of sight gets them and may; it matters for those that were told to have one,
+    as an input that an attack changes.
+    """
     for leaf in tensors_in(leaves):
-        if leaf.facts.forced:
+        if leaf.facts.forced or (leaf.takes_gradient and leaf.cls is not PARAMETER):
             made.emit("gradient", leaf, handed=handed)
 
 

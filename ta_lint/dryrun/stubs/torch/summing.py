@@ -1,7 +1,9 @@
 """Sums of tensors: which terms an operation leaves, turns, scales or adds, and whose difference a value is."""
 
+import ast
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 from ta_lint.dryrun.machine.call import Call, Effect
 from ta_lint.dryrun.machine.factors import is_open, may_divide
@@ -56,12 +58,22 @@ def _sum(made: Call, *signs: int) -> Terms:
     places = operands(made)
     if made.name.startswith("__r"):
         places.reverse()
+    _mixed(made)
     every = [
         replace(term, sign=sign * term.sign, added=term.added or place)
         for value, sign, place in zip(made.args, signs, places, strict=True)
         for term in terms_of(value) or _unseen(value, place or made.place)
     ]
     return united(every, joined_facts)
+
+
+def _mixed(made: Call) -> None:
+    """Something that grows with the number of samples is added to something that does not, and both train."""
+    one, other = ([term for term in terms_of(value) if term.facts.roots] for value in made.args)
+    for total, mean in (*product(one, other), *product(other, one)):
+        is_known = total.factor is not None and not total.divided
+        if total.facts.grows and mean.facts.grows is False and is_known:
+            made.emit("mixed", None, total=total, mean=mean)
 
 
 def _unseen(value: Value, place: Place) -> Terms:
@@ -102,7 +114,18 @@ def _quotient(made: Call) -> Terms:
         return _weighted(made, only_first=True)
     by = divisor.value if isinstance(divisor, Known) and not is_open(divisor) else None
     is_share = not grows_with_samples(divisor)
-    return tuple(term.times(1 / by if by else None, divided=is_share) for term in terms_of(value))
+    is_written = isinstance(getattr(made.node, "right", None), ast.Constant)
+    return tuple(
+        (term if is_written or not term.facts.grows else _perhaps_share(term)).times(
+            1 / by if by else None, divided=is_share
+        )
+        for term in terms_of(value)
+    )
+
+
+def _perhaps_share(term: Term) -> Term:
+    """A sum that a computed number divides: that may be how many samples there are."""
+    return replace(term, facts=replace(term.facts, grows=None))
 
 
 def _is_number(value: Value) -> bool:
