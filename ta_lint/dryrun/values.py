@@ -440,16 +440,14 @@ def join(one: Value, other: Value) -> Value:
     """What is known of a value that is one of two."""
     if one is other or one == other:
         return one
-    if isinstance(one, Unknown):
-        return _unknown(one, other)
-    if isinstance(other, Unknown):
-        return _unknown(other, one)
+    for value, another in ((one, other), (other, one)):
+        if isinstance(value, Unknown):
+            return _unknown(value, another)
     if is_number(one) and is_number(other):
         return Unknown(DIFFERS, type(one.value).__name__ if type(one.value) is type(other.value) else "float")
-    merged = _merged(one, other)
-    if merged is not None:
-        return merged
     several = _fewer(dict.fromkeys((*options(one), *options(other))))
+    if len(several) == 1:
+        return several[0]
     return Choice(several) if len(several) <= MOST_OPTIONS else Unknown("it may be too many things")
 
 
@@ -477,9 +475,7 @@ def _amount_of(one: Unknown, other: Value) -> Any:
 
 def joined(values: "tuple[Value, ...] | list[Value]") -> Value:
     """What is known of a value that is one of these."""
-    if not values:
-        return Unknown("nothing is there")
-    return reduce(join, values)
+    return reduce(join, values) if values else Unknown("nothing is there")
 
 
 def _merged(one: Value, other: Value) -> Value | None:

@@ -4,7 +4,7 @@ from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.machine.library import family, method, new_class, stub
 from ta_lint.dryrun.stubs.torch import outputs
 from ta_lint.dryrun.stubs.torch.modules import DISTANT, HAS_BATCH_NORMS, distant
-from ta_lint.dryrun.values import FALSE, NONE, Known, Native, Object, Unknown, Value
+from ta_lint.dryrun.values import FALSE, NONE, Class, Known, Native, Object, Unknown, Value
 
 WITH_BATCH_NORMS = tuple(
     "densenet efficientnet googlenet inception mnasnet mobilenet regnet resnet resnext shufflenet wide_resnet".split()
@@ -65,6 +65,29 @@ def _of_diffusers(name: str) -> Value | None:
 
 
 family("diffusers.", _of_diffusers)
+
+
+GRAPH_MODELS = frozenset("EdgeCNN GAT GCN GIN GraphSAGE MLP PNA".split())
+
+
+def _of_graphs(name: str) -> Value | None:
+    """A layer for graphs, such as `torch_geometric.nn.GCNConv`, or a network of them."""
+    last = name.rpartition(".")[2]
+    is_layer = last[:1].isupper() and (last.endswith("Conv") or last in GRAPH_MODELS)
+    if not is_layer:
+        return None
+    cls = new_class(name, bases=(DISTANT,))
+    method(cls, "__new__")(_layer)
+    return cls
+
+
+def _layer(made: Call) -> Value:
+    cls = made.args[0]
+    return distant(made.machine, made, cls) if isinstance(cls, Class) else NONE
+
+
+family("torch_geometric.nn.", _of_graphs)
+family("dgl.nn.", _of_graphs)
 
 
 def _tokenizer(name: str) -> Value | None:
