@@ -485,8 +485,8 @@ def _from_paragraphs(first: list[dict[str, str]], again: list[dict[str, str]]) -
     yield ""
     yield f"- On 2026-11-30, four people: **it named {_named_in(first)}**."
     yield "- On 2026-12-01, three others, with two programs a rule: one plain, and one whose bug is behind a helper, an attribute or a dictionary, for the"
-    yield f"  rules whose findings are errors or warnings: **it named {_named_in(again)}**. Of the plain ones it named"
-    yield f"  {_part_of([one for one in again if one['program'] == 'bad1'])}, of the others {_part_of([one for one in again if one['program'] == 'bad2'])}."
+    yield f"  rules whose findings are errors or warnings: **it named {_named_in(again)}**:"
+    yield f"  {_part_of([one for one in again if one['program'] == 'bad1'])} of the plain ones, and {_part_of([one for one in again if one['program'] == 'bad2'])} of the others."
     yield ""
     rows: list[tuple[str, ...]] = [("rules", "first", "share", "again", "share")]
     for family in sorted({one["rule"][:3] for one in first}):
