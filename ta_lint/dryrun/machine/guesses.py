@@ -2,8 +2,10 @@
 
 import ast
 
+from ta_lint.dryrun.machine import library
 from ta_lint.dryrun.machine.asked import asked_of
 from ta_lint.dryrun.machine.machine import Machine
+from ta_lint.dryrun.machine.tables import evaluate
 from ta_lint.dryrun.values import (
     NONE,
     Choice,
@@ -30,7 +32,7 @@ def arguments(machine: Machine, function: Function, skip: int) -> dict[str, Valu
             given[one.arg] = Setting(default.value) if isinstance(default, Known) else default
             continue
         asked = asked_of(function, one.arg)
-        guessed = machine.program.guess(machine, one.arg, _words(one.annotation), asked)
+        guessed = machine.program.guess(machine, one.arg, _words(machine, function, one.annotation), asked)
         given[one.arg] = guessed or _anything(one.arg, default)
     return given
 
@@ -58,6 +60,12 @@ def _inside(container: Table | Sequence) -> list[Value]:
     return list(container.every) if isinstance(container, Sequence) else list(container.fields.values())
 
 
-def _words(annotation: ast.expr | None) -> str:
-    """The text of an annotation."""
-    return "" if annotation is None else ast.unparse(annotation)
+def _words(machine: Machine, function: Function, annotation: ast.expr | None) -> str:
+    """The text of an annotation; of a class of modules, whatever its name is, that it is one."""
+    if annotation is None:
+        return ""
+    if isinstance(annotation, (ast.Name, ast.Attribute)):
+        cls, module = evaluate(machine, annotation, function.frame), library.find("torch.nn.Module")
+        if isinstance(cls, Class) and isinstance(module, Class) and cls.is_a(module):
+            return "Module"
+    return ast.unparse(annotation)
