@@ -34,8 +34,10 @@ class _Followed:
         """Their last calls of `eval()`."""
         self._last: dict[Object, Place] = {}
         """The line that put each model into evaluation mode last: what runs then is evaluated because of that one."""
+        self._ran: dict[Pair, tuple[Function, ...]] = {}
+        """The function that ran each of them last,"""
         self._running: set[Pair] = set()
-        """Those whose last recorded forward pass was in evaluation mode."""
+        """and those whose last recorded forward pass was in evaluation mode."""
         self._passes: list[tuple[Pair, Event]] = []
         """These passes since the last backward pass."""
         self._trained: set[Object] = set()
@@ -92,6 +94,7 @@ class _Followed:
                 and not self._is_part(model, event)
             )
             if records:
+                self._ran[pair] = event.functions[-1:]
                 (self._running.add if off else self._running.discard)(pair)
             own = any(owner in self._parts[model] for owner, _ in event.detail["within"])
             if off and records and not own:  # the loops of a forward pass are no evaluation
@@ -106,7 +109,8 @@ class _Followed:
         reached = event.detail["roots"] | event.detail["perhaps"]
         for pair in self._running:
             parts = self._parts[pair[0]]
-            alone = not reached and self._trained <= parts  # an unknown loss is one of the only model
+            # an unknown loss is one of the only model, if its own function computes it
+            alone = not reached and self._trained <= parts and self._ran[pair] == event.functions[-1:]
             if alone or not reached.isdisjoint(self._parameters(pair[0])):
                 self._computed.add(pair)
         now = {one.place for _, one in self._passes if one.passes == event.passes}
