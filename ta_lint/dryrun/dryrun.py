@@ -70,7 +70,7 @@ from ta_lint.events.event import Event
 from ta_lint.project.layout import Layout
 from ta_lint.project.project import Project
 
-LEAST_STEPS = 5_000
+LEAST_STEPS = 1_000
 STEPS_OF_A_BYTE = 0.5
 """What an entry of a file that is linted may take: the work grows with its text, whatever loops it has."""
 _DECLARATION = re.compile(r"\A((?:[^\n]*\n)?[ \t\f]*#[^\n]*?)coding(?=[:=])")
