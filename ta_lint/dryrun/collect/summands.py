@@ -47,7 +47,9 @@ def sums_of(events: list[Event]) -> list[Sum]:
 
 
 def mixed_of(events: list[Event]) -> list[MixedSum]:
-    """Each sum once that is added to a mean, if both are what a loss gives for samples, and not for their mean."""
+    """Each sum once that is added to a mean in a program that goes back, if both are what a loss gives for samples, and not for their mean."""
+    if not any(event.action == Action.BACKWARD for event in events):
+        return []
     losses = {
         event.place
         for event in events
