@@ -95,6 +95,7 @@ class _Passes:
         self.found: dict[tuple[Place, Object], Inference] = {}
         self._uses = uses_of(events)
         self._infers = not any(event.action in (Action.BACKWARD, Action.STEP) for event in events)
+        self._has_gradients = any(event.action == Action.BACKWARD for event in events)
         groups = [*map(held_by, optimizers_in(events))]
         self._held = {id(one) for group in groups for one in group.parameters}
         """The parameters, by id, that optimizers hold."""
@@ -166,7 +167,7 @@ class _Passes:
         if event.action == Action.BACKWARD:
             reached = {id(one) for one in event.detail["roots"] | event.detail["perhaps"]}
             self._train(event, reached)
-        elif event.action == Action.STEP:
+        elif event.action == Action.STEP and self._has_gradients:
             optimizers = [one for one in options(event.subject or FALSE) if isinstance(one, Object)]
             self._train(event, {id(each) for one in optimizers for each in held_by(one).parameters})
         elif event.action in (*MODES, *LOADS, HANDED_OVER) and isinstance(event.subject, Object):
