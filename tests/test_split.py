@@ -20,6 +20,7 @@ TRUE_IN_SEVERAL = {
     'trainer = Trainer(model, TrainingArguments("out"), data_collator=Collate(0), train_dataset=rows)': _TRAINER,
     "TA668-another-style: A loss reads a column behind a collator of transformers, and the settings name the labels [1], line 19: TA668: "
     "Rated(model=model, args=TrainingArguments(**options), train_dataset=rows, data_collator=collator).train()": _TRAINER,
+    "TA668-from-the-page: Written from the page alone, in another style [2], line 56: TA668: trainer = WeightedTrainer(": _TRAINER,
     "TA668-unseen: A weight of each example, read by the loss [1], line 18: TA668: "
     "ConfidenceTrainer(model=model, args=args, train_dataset=dataset).train()": _TRAINER,
 }

@@ -248,3 +248,14 @@ def test_every_stub_finds_what_it_looks_for_in_healthy_programs() -> None:
     folder = Path(__file__).parents[1]
     programs = [*sorted((folder / "healthy").glob("*.py")), *sorted((folder / "runs").glob("*.py"))]
     assert {str(path): found for path in programs if (found := dry_run(str(path)).misfits)} == {}
+
+
+def test_passes_that_call_a_loop_are_not_run_one_by_one(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n\n\ndef epoch(net, optimizer):\n    for _ in range(100):\n        optimizer.step()\n\n\n"
+        "net = torch.nn.Linear(1, 1)\noptimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for _ in range(12):\n    epoch(net, optimizer)\n"
+    )
+    steps = [event for event in dry_run(str(script)).events if event.action == Action.STEP]
+    assert len(steps) <= 6

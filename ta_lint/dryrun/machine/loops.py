@@ -9,12 +9,12 @@ from ta_lint.dryrun.flow import Flow
 from ta_lint.dryrun.machine.amounts import gone_over, left, of_steps
 from ta_lint.dryrun.machine.assigning import assign
 from ta_lint.dryrun.machine.conditions import decide
-from ta_lint.dryrun.machine.counts import BOUND, CHANGES, Length
+from ta_lint.dryrun.machine.counts import BOUND, CHANGES, COUNT, Length
 from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.iteration import each, elements, exact, in_two
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.machine.tables import evaluate, executes, run
-from ta_lint.dryrun.streams import Stream
+from ta_lint.dryrun.streams import Consumer, Stream
 from ta_lint.dryrun.values import Choice, Known, Mergeable, Object, Place, Unknown, Value
 
 PASSES = 2
@@ -28,8 +28,9 @@ def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
     over = evaluate(machine, node.iter, frame)
     gone_over(machine, over, node.iter)
     given = found = elements(machine, over, node.iter)
-    if isinstance(found, Stream) and found.few is not None and not _has_loop(node):
-        found = found.few, None
+    few = found.few if isinstance(found, Stream) and not _has_loop(node) else None
+    if few is not None:
+        found = few, None
     source = over if isinstance(found, tuple) else found.of or found
     if len(machine.passes) >= DEEP and isinstance(found, tuple):
         found = in_two(found)
@@ -45,7 +46,7 @@ def _for(machine: Machine, node: ast.For, frame: Frame) -> Flow:
     def consume(element: Value) -> Flow:
         return loop.run(lambda: assign(machine, node.target, element, frame), node.body)
 
-    flow = each(found, consume)
+    flow = each(found, consume) if few is None or not loop.now.exact else loop.unroll(few, consume)
     return loop.end(flow, node.orelse)
 
 
@@ -109,6 +110,18 @@ class Repetition:
             began=len(machine.events), frame=frame,
         )  # fmt: skip
 
+    def unroll(self, numbers: tuple[Value, ...], consume: Consumer) -> Flow:
+        """Take each number by itself, unless what the first pass calls has a loop: then one stands for all others."""
+        before = self.machine.passes_run
+        flow = consume(numbers[0])
+        if self.machine.passes_run > before + 1:
+            self.now.exact, numbers = False, (numbers[0], Unknown(COUNT, "int"))
+        for number in numbers[1:]:
+            if flow is not Flow.ON:
+                break
+            flow = consume(number)
+        return flow
+
     def runs_up_to(self, bound: Value, node: ast.expr) -> None:
         """It takes this number of passes."""
         self.now.bound = bound
@@ -137,6 +150,7 @@ class Repetition:
     def _pass(self, bind: Callable[[], None], body: list[ast.stmt]) -> Flow:
         machine, now = self.machine, self.now
         now.number += 1
+        machine.passes_run += 1
         if now.settled:
             self._settle()
         now.mark = machine.state.mark

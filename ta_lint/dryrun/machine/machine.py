@@ -94,6 +94,8 @@ class Machine:
         """The step at which what runs now is cut off."""
         self.end = ENTRIES * most
         """The step at which all entries of the file are."""
+        self.passes_run = 0
+        """Passes of loops so far."""
         self._spare = 0
         """Steps that a script may take more, as it runs what it imports;"""
         self._has_more = False
