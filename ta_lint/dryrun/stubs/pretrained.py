@@ -82,8 +82,7 @@ def _of_graphs(name: str) -> Value | None:
 
 
 def _layer(made: Call) -> Value:
-    cls = made.args[0]
-    return distant(made.machine, made, cls) if isinstance(cls, Class) else NONE
+    return distant(made.machine, made, made.own(Class))
 
 
 family("torch_geometric.nn.", _of_graphs)
