@@ -14,7 +14,7 @@ from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.modules import MODULE, modules
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
+from ta_lint.dryrun.stubs.torch.tensors import is_parameter
 from ta_lint.dryrun.values import Class, Function, Known, Object, Place
 from ta_lint.events.event import Event
 
@@ -270,9 +270,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 def _has_parameters(module: Object) -> bool:
     return module.cls.is_a(MODULE) and any(
-        isinstance(value, Tensor) and value.cls is PARAMETER
-        for _, one in modules(module)
-        for value in one.fields.values()
+        is_parameter(value) for _, one in modules(module) for value in one.fields.values()
     )
 
 
@@ -323,7 +321,7 @@ def _names_of(events: list[Event]) -> dict[int, str]:
         if event.action == "forward" and isinstance(event.subject, Object) and event.subject.cls.is_a(MODULE):
             for prefix, module in modules(event.subject):
                 for key, value in module.fields.items():
-                    if isinstance(value, Tensor) and value.cls is PARAMETER:
+                    if is_parameter(value):
                         inner = f"{prefix}.{key}" if prefix else str(key)
                         names.setdefault(id(value), f"{_class(event.subject)}.{inner}")
     return names

@@ -10,7 +10,7 @@ from ta_lint.dryrun.collect.switches import optimizers_in
 from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.layer_modes import depends_on_mode
 from ta_lint.dryrun.stubs.torch.modules import CRITERION, DISTANT, below, held, is_module
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, is_parameter
 from ta_lint.dryrun.values import (
     BY_NAME,
     NONE,
@@ -120,13 +120,9 @@ def _inside(value: Value | None, depth: int = MOST_DEEP) -> list[Object]:
     for one in options(value) if value is not None else ():
         if isinstance(one, (Sequence, Table)):
             found += [each for part in one.every for each in _inside(part, depth - 1)] if depth else []
-        elif isinstance(one, Object) and (is_module(one) or _is_parameter(one)):
+        elif isinstance(one, Object) and (is_module(one) or is_parameter(one)):
             found.append(one)
     return found
-
-
-def _is_parameter(one: Object) -> bool:
-    return isinstance(one, Tensor) and one.cls is PARAMETER
 
 
 def _containers(event: Event) -> list[Sequence | Table]:
@@ -195,7 +191,7 @@ def _has_state(one: Object) -> bool:
     """Whether there is something to train or a mode to set, of what this program makes."""
     if BY_NAME in one.fields or one.cls in (DISTANT, CRITERION):
         return False
-    parameters = [one] if _is_parameter(one) else [each for _, each in held(one).parameters]
+    parameters = [one] if is_parameter(one) else [each for _, each in held(one).parameters]
     if parameters:
         return any(isinstance(each, Tensor) and each.facts.requires is not False for each in parameters)
     return any(depends_on_mode(layer) for _, layer, _ in below(one))

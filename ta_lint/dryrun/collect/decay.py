@@ -7,7 +7,7 @@ from ta_lint.dryrun.machine.calling import STUB
 from ta_lint.dryrun.machine.library import find
 from ta_lint.dryrun.stubs.torch.gradients import groups_of
 from ta_lint.dryrun.stubs.torch.modules import ALL_PARAMETERS, below, is_module
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, is_parameter
 from ta_lint.dryrun.values import (
     FALSE,
     Class,
@@ -145,7 +145,7 @@ def _holders(events: list[Event]) -> dict[int, list[_Holder]]:
     for model in sorted(models, key=len, reverse=True):
         for prefix, layer, _ in model:
             for name, value in layer.fields.items():
-                if isinstance(value, Tensor) and value.cls is PARAMETER:
+                if is_parameter(value):
                     path = f"{prefix}.{name}" if prefix else str(name)
                     holder = _Holder(path, layer, name == ALL_PARAMETERS)
                     found.setdefault(id(value), {}).setdefault(id(layer), holder)

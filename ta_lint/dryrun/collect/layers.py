@@ -8,8 +8,8 @@ from ta_lint.dryrun.collect.memberships import scope_of
 from ta_lint.dryrun.collect.places import code, position
 from ta_lint.dryrun.stubs.torch.gradients import held_by
 from ta_lint.dryrun.stubs.torch.modules import below, children, is_module
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor
-from ta_lint.dryrun.values import FALSE, Known, Object, Place, Value, each_in, options
+from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, is_parameter
+from ta_lint.dryrun.values import FALSE, Known, Object, Place, each_in, options
 from ta_lint.events.event import Event
 from ta_lint.events.layers import (
     AlwaysDropped,
@@ -149,10 +149,6 @@ def parameters_lost_of(events: list[Event]) -> list[ParameterLost]:
     return [*found.values()]
 
 
-def _is_parameter(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.cls is PARAMETER
-
-
 def used_up_of(events: list[Event]) -> list[UsedUp]:
     """The second uses of generators of parameters, where the first certainly comes before."""
     first: dict[int, Event] = {}
@@ -161,7 +157,7 @@ def used_up_of(events: list[Event]) -> list[UsedUp]:
         if event.action != "gone over" or event.by_library:
             continue
         before = first.setdefault(id(event.subject), event)
-        if before is not event and not before.doubt and any(map(_is_parameter, each_in((event.subject,)))):
+        if before is not event and not before.doubt and any(map(is_parameter, each_in((event.subject,)))):
             found[event.place] = UsedUp(position(event.place), position(before.place))
     return [*found.values()]
 

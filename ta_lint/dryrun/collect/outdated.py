@@ -9,7 +9,7 @@ from ta_lint.dryrun.collect.memberships import scope_of
 from ta_lint.dryrun.collect.places import code, position
 from ta_lint.dryrun.stubs.torch.gradients import groups_of, held_by
 from ta_lint.dryrun.stubs.torch.modules import held, is_module
-from ta_lint.dryrun.stubs.torch.tensors import PARAMETER, Tensor, written_to
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, is_parameter, written_to
 from ta_lint.dryrun.values import Object, Place, Sequence, Table, Value, each_in, options
 from ta_lint.events.event import Event
 from ta_lint.events.outdated import Outdated
@@ -143,7 +143,7 @@ def _parameters(*values: Value | None) -> Ids:
     found: set[int] = set()
     for value in values:
         for one in options(value) if isinstance(value, Value) else ():
-            if isinstance(one, Tensor) and one.cls is PARAMETER:
+            if is_parameter(one):
                 found.add(id(one))
             elif isinstance(one, Object) and is_module(one):
                 found.update(id(each) for _, each in held(one).parameters)

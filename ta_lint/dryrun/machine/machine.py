@@ -174,7 +174,7 @@ class Machine:
             action, self.place(node), subject, self.doubt,
             tuple((one.loop, one.number) for one in self.passes), detail,
             self._called(),
-            self.entry, self._times(), self._site() is not None, self._is_in_library(), path=self.assumed,
+            self.entry, self._times(), self.by_library, self._is_in_library(), path=self.assumed,
             waits=next((one.waits for one in reversed(self.passes) if one.waits is not None), None),
             in_each_pass=bool(self.passes) and self.doubt == self.passes[-1].doubt,
         )  # fmt: skip
@@ -199,6 +199,11 @@ class Machine:
     def _site(self) -> Place | None:
         """Where the program has called the code of a library that runs now, None if its own code runs."""
         return self.frames[-1].site if self.frames else None
+
+    @property
+    def by_library(self) -> bool:
+        """Whether code of a library runs now, of which a program in `stubs/programs` tells what happens to the graph, and nothing else."""
+        return self._site() is not None
 
     def _is_in_library(self) -> bool:
         """Whether code of a library runs now, in a loop of its own."""
@@ -245,7 +250,7 @@ class Machine:
         Raises:
             Exhausted: there were too many.
         """
-        if self._site() is not None:
+        if self.by_library:
             self._theirs += 1
             if self._theirs % LIGHTER:
                 return

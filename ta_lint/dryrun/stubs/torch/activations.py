@@ -6,7 +6,7 @@ from typing import Any
 from ta_lint.dryrun.machine.call import Call, Effect
 from ta_lint.dryrun.machine.library import stub
 from ta_lint.dryrun.machine.machine import Machine
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, Tensor, in_outline, tensors_in
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, Tensor, tensors_in
 from ta_lint.dryrun.values import NONE, Function, Known, Place, Value, each_in
 
 
@@ -64,7 +64,7 @@ def activated(name: str, effect: Effect) -> Effect:
 
     def run(made: Call) -> Value:
         result = effect(made)
-        if in_outline(made.machine):
+        if made.machine.by_library:
             return result
         activation = (
             Activation(own, made.place, _entry(made.machine))

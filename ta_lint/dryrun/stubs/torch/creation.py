@@ -23,7 +23,6 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     cut,
     ended,
     forced,
-    in_outline,
     tensors_in,
     why_unknown,
 )
@@ -56,7 +55,7 @@ def _dtype(made: Call, otherwise: str | None) -> str | None:
 
 
 def _new(made: Call, shape: Shape | None, dtype: str | None, cuts: tuple[Cut, ...] = ()) -> Tensor:
-    if in_outline(made.machine):
+    if made.machine.by_library:
         return Tensor(Facts(requires=_wants(made), cuts=cuts), made.place)
     where = devices.named(made.kwargs.get("device"))
     facts = Facts(requires=_wants(made), shape=shape, dtype=_dtype(made, dtype), cuts=cuts, where=where)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ta_lint.dryrun.machine.call import Call, Effect
 from ta_lint.dryrun.machine.library import UNSEEN, method, stub
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, in_outline, roots_of, terms_of
+from ta_lint.dryrun.stubs.torch.tensors import Tensor, computed, roots_of, terms_of
 from ta_lint.dryrun.stubs.torch.terms import Term
 from ta_lint.dryrun.values import Known, Place, Unknown, Value
 
@@ -121,7 +121,7 @@ def telling(name: str, effect: Effect) -> Effect:
     def run(made: Call) -> Value:
         result = effect(made)
         is_new = isinstance(result, Tensor) and not any(result is one for one in made.args)
-        if isinstance(result, Tensor) and is_new and made.args and not in_outline(made.machine):
+        if isinstance(result, Tensor) and is_new and made.args and not made.machine.by_library:
             return said(made, result, rule(made))
         return result
 

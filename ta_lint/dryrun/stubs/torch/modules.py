@@ -18,6 +18,7 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     ModelCall,
     Tensor,
     computed,
+    is_parameter,
     roots_of,
     tensors_in,
 )
@@ -282,7 +283,7 @@ def renewed(made: Call, model: Value, what: str) -> None:
 
 
 def _is_part(value: Value) -> bool:
-    return is_module(value) or (isinstance(value, Tensor) and value.cls is PARAMETER)
+    return is_module(value) or is_parameter(value)
 
 
 @method(MODULE, "__outline__")
@@ -359,9 +360,8 @@ def _output(own: Object, made: Call) -> Value:
     if forward in (None, DISTANT.find("forward")) or own.cls is DISTANT or outlined:
         parts = held(own)
         further = [Unknown("a parameter out of sight")] if parts.open else []
-        inputs = [*parts.values, *further, *made.args[1:], *made.kwargs.values()]
-        output = bundle(computed(machine, inputs, made.place))
         given = (*made.args[1:], *made.kwargs.values())
+        output = bundle(computed(machine, [*parts.values, *further, *given], made.place))
         known = any(isinstance(one, Tensor) and BY_NAME not in one.fields for one in given)
         if BY_NAME in own.fields and not known:  # it may be a class, which gives a model
             output.fields[BY_NAME] = TRUE

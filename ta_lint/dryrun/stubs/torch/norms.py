@@ -5,7 +5,7 @@ from math import prod
 from ta_lint.dryrun.machine.batches import batch_of
 from ta_lint.dryrun.machine.call import Call
 from ta_lint.dryrun.stubs.torch.pairs import ROWS, grows
-from ta_lint.dryrun.stubs.torch.tensors import Tensor, in_outline
+from ta_lint.dryrun.stubs.torch.tensors import Tensor
 from ta_lint.dryrun.values import NONE, TRUE, Hidden, Known, Object, Setting, Value
 
 SYNCHRONISES = Hidden("that its statistics are of all ranks")
@@ -15,7 +15,7 @@ def counted(made: Call, norm: Object, given: Value | None) -> None:
     """A batch norm that learns gets a tensor: how many values of each channel it has, if that is known."""
     sizes = norm.fields.get("sizes") or {}
     learns = norm.fields.get("training", TRUE) == TRUE and sizes.get("track_running_stats") is True
-    if not isinstance(given, Tensor) or not learns or SYNCHRONISES in norm.fields or in_outline(made.machine):
+    if not isinstance(given, Tensor) or not learns or SYNCHRONISES in norm.fields or made.machine.by_library:
         return
     shape, ends = given.facts.shape, given.facts.ends
     if shape is None and ends is not None and ends[0] > 1 and ends[1] == sizes.get("num_features"):

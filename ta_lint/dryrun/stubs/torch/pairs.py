@@ -7,7 +7,7 @@ from typing import Any
 from ta_lint.dryrun.machine import sizes
 from ta_lint.dryrun.machine.call import Call, Effect
 from ta_lint.dryrun.machine.library import new_class
-from ta_lint.dryrun.stubs.torch.tensors import Facts, Shape, Tensor, in_outline
+from ta_lint.dryrun.stubs.torch.tensors import Facts, Shape, Tensor
 from ta_lint.dryrun.values import NONE, Known, Native, Object, Place, Unknown, Value
 
 BATCH: tuple[int, int | None] = (1, None)
@@ -140,7 +140,7 @@ def comparing(name: str, effect: Effect) -> Effect:
         return effect
 
     def run(made: Call) -> Value:
-        found = None if len(made.args) + len(made.kwargs) < 1 or in_outline(made.machine) else _of(rule, made)
+        found = None if len(made.args) + len(made.kwargs) < 1 or made.machine.by_library else _of(rule, made)
         result = effect(made)
         if found is not None and isinstance(result, Tensor) and not any(result is one for one in made.args):
             return Tensor(replace(result.facts, difference=found), result.made, result.cls)

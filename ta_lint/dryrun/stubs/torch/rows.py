@@ -24,7 +24,6 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     computed,
     cut,
     flattened,
-    in_outline,
     tensors_in,
 )
 from ta_lint.dryrun.values import Known, Object, Unknown, Value, is_number, joined
@@ -84,7 +83,7 @@ class Row:
         return None if dtype in ("float16", "bfloat16") and not steady(made) else dtype
 
     def _tensor(self, made: Call) -> Tensor:
-        shape, dtype = (None, None) if in_outline(made.machine) else (self.shape(made), self._dtype(made))
+        shape, dtype = (None, None) if made.machine.by_library else (self.shape(made), self._dtype(made))
         result = computed(made.machine, made.values(), made.place, shape=shape, dtype=dtype)
         if self.graph is CUTS:
             if made.name in EQUALITY and not any(isinstance(one, Known) for one in made.args):

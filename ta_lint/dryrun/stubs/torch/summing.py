@@ -14,7 +14,6 @@ from ta_lint.dryrun.stubs.torch.tensors import (
     FACTS,
     Facts,
     Tensor,
-    in_outline,
     joined_facts,
     roots_of,
     terms_of,
@@ -217,7 +216,7 @@ def taking_apart(name: str, effect: Effect) -> Effect:
         return effect
 
     def run(made: Call) -> Value:
-        terms = () if rule is _same and in_outline(made.machine) else rule(made)
+        terms = () if rule is _same and made.machine.by_library else rule(made)
         result = effect(made)
         if rule is _quotient and not terms and isinstance(result, Tensor):
             terms = (Term(made.place, result.facts).times(None, divided=True),)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from ta_lint.dryrun.machine.batches import either
 from ta_lint.dryrun.machine.library import new_class
@@ -289,6 +289,11 @@ def terms_of(value: Value) -> Terms:
     return ()
 
 
+def is_parameter(value: Value | None) -> TypeGuard[Tensor]:
+    """Whether it is a `torch.nn.Parameter`."""
+    return isinstance(value, Tensor) and value.cls is PARAMETER
+
+
 def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
     """The tensors among values, and in lists, tuples and dictionaries of them."""
     return (one for one in each_in(values) if isinstance(one, Tensor))
@@ -392,11 +397,6 @@ def some_loss(machine: Machine, value: Value, place: Place) -> Tensor:
     why = getattr(value, "why", "") or "a loss that is not known"
     facts = value.facts if isinstance(value, Tensor) else Facts(open=(why,), requires=None, leaf=False)
     return Tensor(replace(facts, graph=started(machine, place)), getattr(value, "made", None) or place)
-
-
-def in_outline(machine: Machine) -> bool:
-    """Whether a program of `stubs/programs` runs: what it computes stands for what happens to the graph, and for nothing else."""
-    return bool(machine.frames) and machine.frames[-1].site is not None
 
 
 MOST_CALLS = 64
