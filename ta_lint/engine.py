@@ -32,9 +32,9 @@ from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
 if TYPE_CHECKING:
     from ta_lint.checks import MayGive
-    from ta_lint.events import Run
+    from ta_lint.dryrun.scripts import Told
     from ta_lint.events.place import Place
-    from ta_lint.events.suspicion import Said
+    from ta_lint.events.suspicion import Suspicion as OfARun
     from ta_lint.facts import FileFacts, Suspicion
     from ta_lint.syntax.edits import ProposedFix
     from ta_lint.syntax.tree import Node
@@ -285,13 +285,12 @@ class _Looks:
         return partial(project_of(self.file.root).imports.may_give, self.file.absolute)
 
     @cached_property
-    def run(self) -> "Run":
-        """What happens in a dry run."""
-        from ta_lint.dryrun.collect.run import run_of
-        from ta_lint.dryrun.dryrun import events_around
+    def scripts(self) -> "list[Told]":
+        """What the scripts tell that the file is part of, run dry."""
+        from ta_lint.dryrun.scripts import scripts_around
 
         try:
-            return run_of(events_around(project_of(self.file.root), self.file.absolute, self.source.text))
+            return scripts_around(project_of(self.file.root), self.file.absolute, self.source.text)
         except Exception as error:
             self.broken = error
             raise
@@ -315,7 +314,7 @@ def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
                 lines.add(found.site.line)
                 yield from looks.weighed(found, in_tests=in_tests and suspicion.in_tests)
     if check.over_runs and looks.broken is None:
-        said = (one for over_run in check.over_runs for one in over_run(looks.run))
+        said = (one for told in looks.scripts for one in told.said(check.rule, check.over_runs))
         for found in _happened(check.rule, said, looks):
             if found.site.line in lines:  # the source says so already
                 continue
@@ -324,23 +323,22 @@ def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
             yield from looks.weighed(found, in_tests=in_tests)
 
 
-def _happened(rule: str, said: "Iterable[Said]", looks: _Looks) -> Iterator[Finding]:
-    """What a check says of a dry run."""
+def _happened(rule: str, said: "Iterable[OfARun]", looks: _Looks) -> Iterator[Finding]:
+    """What a check says of this file in dry runs; what one of them takes for certain is no note."""
     from ta_lint.events.site import site_of
-    from ta_lint.events.suspicion import Suspicion
 
     def site(place: "Place") -> Site:
         return site_of(place, looks.source.path, looks.source.lines)
 
-    suspicions = {one.identity: one for one in said if isinstance(one, Suspicion)}
+    here = [one for one in said if one.place.path == looks.file.absolute]
+    suspicions = {one.identity: one for one in sorted(here, key=lambda one: not one.is_note)}
     for one in suspicions.values():
-        if one.place.path == looks.file.absolute:
-            beside = [(place, message) for place, message in one.related if place.path == one.place.path]
-            related = tuple(Related(site(place), message) for place, message in beside)
-            found = _finding(rule, one.message, site(one.place), related)
-            needs = [place.line for place in one.needs if place.path == one.place.path]
-            found = _needing(found, needs, looks.source)
-            yield replace(found, severity=Severity.NOTE) if one.is_note else found
+        beside = [(place, message) for place, message in one.related if place.path == one.place.path]
+        related = tuple(Related(site(place), message) for place, message in beside)
+        found = _finding(rule, one.message, site(one.place), related)
+        needs = [place.line for place in one.needs if place.path == one.place.path]
+        found = _needing(found, needs, looks.source)
+        yield replace(found, severity=Severity.NOTE) if one.is_note else found
 
 
 def _needing(finding: Finding, lines: list[int], source: Source) -> Finding:

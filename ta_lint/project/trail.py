@@ -81,6 +81,11 @@ class Trail:
         if self._current is not None:
             self._current.update(leaves)
 
+    def also(self, answer: Answer) -> None:
+        """Note that the current answer is taken from another one."""
+        if self._current is not None:
+            self._current.add(answer)
+
     def knows(self, question: object) -> bool:
         """Whether the answer to a question is remembered."""
         return question in self._known
@@ -93,8 +98,7 @@ class Trail:
             with self.into(known.sources):
                 known.value = answer()
             self._known[question] = known
-        if self._current is not None:
-            self._current.add(known)
+        self.also(known)
         return known.value  # type: ignore[return-value]
 
     def asked_again(self, leaf: Leaf, answer: Callable[[], T]) -> T:

@@ -1,7 +1,8 @@
 """Where a program begins: a script, and then what no code of it calls, on arguments that are guessed."""
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ta_lint.dryrun.machine import guesses
 from ta_lint.dryrun.machine.asked import called_names, called_on_own
@@ -21,39 +22,29 @@ OF_STATES = frozenset({"hand over", "load", "move", "save"})
 """What happens to the states of models."""
 PASSES = 2
 """Calls that show what grows from one to the next."""
-OF_USERS = 2
-"""What is run of the files that use a file has so many times the steps of one entry."""
 
 
-def run_script(machine: Machine, path: str, users: Iterable[str] = ()) -> None:
-    """Run a file as a script, then the scripts that use it, with those of their functions that train, and then all of its functions and
-    methods that have not been called.
-    """
+def run_script(machine: Machine, path: str) -> None:
+    """Run a file as a script, and then all of its functions and methods that have not been called, first those that train."""
     try:
-        _run(machine, path, list(users))
+        _run(machine, path)
     finally:
         machine.give_back()
 
 
-def _run(machine: Machine, path: str, users: list[str]) -> None:
+def _run(machine: Machine, path: str) -> None:
     machine.program.lighten()
     module = machine.program.module(machine, path, "__main__")
-    theirs = [(user, machine.program.module(machine, user, "__main__")) for user in users]
     if not machine.modes["recording"]:
         machine.set_by_script = {"recording": None}
-    machine.end = machine.steps + OF_USERS * machine.most
-    called, before = set(machine.called), len(machine.events)
-    for user, used in theirs:
-        for value in reversed(_defined_in(used, user)):
-            if trains(machine, value):
-                _enter(machine, value)
-    certain = {one.node for event in machine.events[before:] if event.certain for one in event.functions}
-    machine.called &= called | certain  # what they perhaps call runs on its own as well
     machine.end = machine.steps + ENTRIES * machine.most
     own = _in_order(_defined_in(module, path))
     train = [value for value in own if trains(machine, value)]
     others = [value for value in own if not trains(machine, value)]
-    for value in [*train, *others]:
+    for value in train:
+        _enter(machine, value)
+    machine.trained = len(machine.events)
+    for value in others:
         _enter(machine, value)
 
 
@@ -103,18 +94,30 @@ def enter_class(machine: Machine, cls: Class) -> None:
     machine.outline = not runs and not any(trains(machine, one) for one in (cls, *methods))
     made = machine.ready.get(cls) or (machine.instances.get(cls) if machine.outline else None)
     machine.guessing = made is None
-    instance = made or _guarded(machine, lambda: _instance(machine, cls))
+    whole = [*methods, *([start] if isinstance(start, Function) else [])]
+    with _for_want_of(machine, whole):
+        instance = made or _guarded(machine, lambda: _instance(machine, cls))
     machine.outline = machine.guessing = False
     if instance is None:
         return
     if framework is not None and runs:
-        _enter_framework(machine, cls, framework, instance)
+        with _for_want_of(machine, whole):
+            _enter_framework(machine, cls, framework, instance)
     inner = frozenset().union(*map(called_on_own, methods))
     for one in sorted(left, key=lambda one: one.name in inner):
         if one.node not in machine.called:
             enter(machine, one, _receiver(cls, one, instance))
     if isinstance(instance, Object) and machine.program.keeps_states(instance):
-        _enter_again(machine, cls, [one for one in left if cls.fields.get(one.name) is one], instance)
+        with _for_want_of(machine, whole):
+            _enter_again(machine, cls, [one for one in left if cls.fields.get(one.name) is one], instance)
+
+
+@contextmanager
+def _for_want_of(machine: Machine, functions: list[Function]) -> Iterator[None]:
+    """What happens here happens since nobody in the script calls some of these functions."""
+    begin = len(machine.events)
+    yield
+    machine.guesses.append((frozenset(functions), begin, len(machine.events)))
 
 
 def _methods(machine: Machine, cls: Class) -> list[Function]:
@@ -185,12 +188,13 @@ def enter(machine: Machine, function: Function, receiver: Value | None) -> None:
     machine.entry = function
     machine.outline = not trains(machine, function)
     try:
-        _guarded(machine, run)
-        machine.outline = False
-        if averages(machine, function):
-            before = len(machine.events)
-            _guarded(machine, lambda: _repeated(machine, function, run))
-            machine.events[before:] = [one for one in machine.events[before:] if one.action == "growth"]
+        with _for_want_of(machine, [function]):
+            _guarded(machine, run)
+            machine.outline = False
+            if averages(machine, function):
+                before = len(machine.events)
+                _guarded(machine, lambda: _repeated(machine, function, run))
+                machine.events[before:] = [one for one in machine.events[before:] if one.action == "growth"]
     finally:
         machine.entry, machine.outline = None, False
 

@@ -12,7 +12,7 @@ from ta_lint.dryrun.machine.frame import Frame, Pass
 from ta_lint.dryrun.machine.memo import Memo
 from ta_lint.dryrun.machine.modes import MODES
 from ta_lint.dryrun.state import Changes, State
-from ta_lint.dryrun.values import ENDS, Class, Object, Place, Unknown, Value, join
+from ta_lint.dryrun.values import ENDS, Class, Function, Object, Place, Unknown, Value, join
 from ta_lint.events.event import Event
 
 MOST_STEPS = 60_000
@@ -66,6 +66,10 @@ class Machine:
         self.program = program
         self.state = State()
         self.events: list[Event] = []
+        self.guesses: list[tuple[frozenset[Function], int, int]] = []
+        """What runs on guessed arguments, as the script does not call all of these functions: the events from the first to the last."""
+        self.trained = 0
+        """The first event of functions that train nothing."""
         self.passes: list[Pass] = []
         self.frames: list[Frame] = []
         self.modes: dict[str, Any] = dict(MODES)
