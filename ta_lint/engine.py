@@ -5,7 +5,7 @@ A check runs only on files that contain its keywords; running it on all files gi
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,11 +27,12 @@ from ta_lint.core.suppress import suppressed
 from ta_lint.core.terms import InTests
 from ta_lint.file import File
 from ta_lint.project.holders import Holders
-from ta_lint.project.project import project_of
+from ta_lint.project.project import Project, project_of
 from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
 if TYPE_CHECKING:
     from ta_lint.checks import MayGive
+    from ta_lint.dryrun.scripts import Check as ScriptCheck
     from ta_lint.dryrun.scripts import Told
     from ta_lint.events.place import Place
     from ta_lint.events.suspicion import Suspicion as OfARun
@@ -143,7 +144,10 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
         if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
-            findings = list(_check(source, _wanted(text, file), file))
+            wanted = _Wanted(enabled - file.skipped, file.gated).of(
+                project_of(file.root), file.absolute, text
+            )
+            findings = list(_check(source, wanted, file))
             former = [refused(source.former)] if source.former is not None else []
             findings += [_unread(refusal, file) for refusal in (*source.refusals, *former)]
     except Unreadable as error:
@@ -158,16 +162,29 @@ def _may_name_a_rule(text: bytes) -> bool:
     return b"noqa" in text.lower() and _OWN_SUPPRESSION.search(text) is not None
 
 
-def _wanted(text: bytes, file: File) -> list[checks.Check]:
-    enabled = checks.enabled(file.config.rules - file.skipped)
-    code = Text(text)
-    around = cache(lambda: file.said_around(text, checks.words_around(file.config.rules)))
-    wanted = [check for check in enabled if check.wants(code, around)] if file.gated else enabled
-    if not any(check.along for check in wanted) or not project_of(file.root).around.is_in_library(
-        file.absolute
-    ):
-        return wanted
-    return checks.admitted(wanted, code, around)
+class _Wanted(NamedTuple):
+    """Which checks of these rules look at a file."""
+
+    rules: frozenset[str]
+    gated: bool
+
+    def of(self, project: Project, path: str, text: bytes) -> list[checks.Check]:
+        """Those that look at a file with these bytes."""
+        enabled = checks.enabled(self.rules)
+        code = Text(text)
+        around = cache(lambda: project.around.said(path, text, checks.words_around(self.rules)))
+        wanted = [check for check in enabled if check.wants(code, around)] if self.gated else enabled
+        if not any(check.along for check in wanted) or not project.around.is_in_library(path):
+            return wanted
+        return checks.admitted(wanted, code, around)
+
+    @property
+    def over_runs(self) -> "Mapping[str, ScriptCheck]":
+        return {check.rule: check.over_runs for check in checks.enabled(self.rules) if check.over_runs}
+
+    def looking(self, project: Project, path: str, data: bytes) -> frozenset[str]:
+        wanted = self.of(project, path, searchable(data))
+        return frozenset(check.rule for check in wanted if check.over_runs)
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -217,9 +234,10 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
         from ta_lint.syntax.concrete import whole
 
         whole(source)
-    for check in wanted:
+    looking = {check.rule for check in wanted}
+    for check in checks.enabled(file.config.rules - file.skipped):
         try:
-            yield from list(_found(check, looks))
+            yield from list(_found(check, looks, is_wanted=check.rule in looking))
         except Unreadable:
             raise
         except Exception as error:  # noqa: BLE001 - a check never stops the job
@@ -287,40 +305,49 @@ class _Looks:
     @cached_property
     def scripts(self) -> "list[Told]":
         """What the scripts tell that the file is part of, run dry."""
-        from ta_lint.dryrun.scripts import scripts_around
+        from ta_lint.dryrun.scripts import told_around
 
+        wanted = _Wanted(self.file.config.rules, self.file.gated)
         try:
-            return scripts_around(project_of(self.file.root), self.file.absolute, self.source.text)
+            return told_around(project_of(self.file.root), self.file.absolute, self.source.text, wanted)
         except Exception as error:
             self.broken = error
             raise
 
 
-def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
-    """Run a check on a file. What it finds elsewhere is found where that other file is linted."""
+def _found(check: checks.Check, looks: _Looks, *, is_wanted: bool) -> Iterator[Finding]:
+    """What a check finds in a file: in its text and facts if it `is_wanted`, and in the scripts that it is part of."""
     in_tests = check.rule not in outside_tests()
     lines = set[int]()
     if check.over_text is not None:
+        if not is_wanted:
+            return
         for report in check.over_text(looks.source, looks.may_give):
             found = _finding(check.rule, report.message, Site(looks.source.path, *report[:4]))
             found = replace(found, severity=Severity.NOTE) if report.is_note else found
             yield from looks.weighed(found, in_tests=in_tests)
         return
     lines = set[int]()
-    if check.over_facts is not None:
+    if check.over_facts is not None and is_wanted:
         for suspicion in check.over_facts(looks.facts):
             if looks.facts.is_here(suspicion.node):
                 found = _placed(check.rule, suspicion, looks.facts)
                 lines.add(found.site.line)
                 yield from looks.weighed(found, in_tests=in_tests and suspicion.in_tests)
     if check.over_runs and looks.broken is None:
-        said = (one for told in looks.scripts for one in told.said(check.rule, check.over_runs))
+        said = (one for told in looks.scripts for one in _of(told.get(check.rule, [])))
         for found in _happened(check.rule, said, looks):
             if found.site.line in lines:  # the source says so already
                 continue
             fix = check.fix(looks.facts, found.site) if check.fix is not None else None
             found = _fixed(found, fix, looks.facts) if fix is not None else found
             yield from looks.weighed(found, in_tests=in_tests)
+
+
+def _of(said: "list[OfARun] | Exception") -> "list[OfARun]":
+    if isinstance(said, Exception):
+        raise said
+    return said
 
 
 def _happened(rule: str, said: "Iterable[OfARun]", looks: _Looks) -> Iterator[Finding]:

@@ -1,9 +1,9 @@
 """The scripts of a project, each run dry once, whatever file is linted: what happens in a file is what the scripts that use it do there."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from ta_lint.core.errors import Unreadable
@@ -21,6 +21,22 @@ from ta_lint.project.trail import Answer, WholeText
 
 T = TypeVar("T")
 Check = tuple[Callable[[Run], Iterator[Said]], ...]
+Told = Mapping[str, list[Suspicion] | Exception]
+"""What the check of each rule says of the run of a script, wherever that is, or what it has raised."""
+
+
+class Checks(Protocol):
+    """The checks over runs that are enabled."""
+
+    @property
+    def over_runs(self) -> Mapping[str, Check]:
+        """Each by its rule."""
+        ...
+
+    def looking(self, project: Project, path: str, data: bytes, /) -> frozenset[str]:
+        """The rules of those that look at a script with this text."""
+        ...
+
 
 LEAST_STEPS = 1_000
 STEPS_OF_A_BYTE = 0.5
@@ -29,9 +45,10 @@ _DECLARATION = re.compile(r"\A((?:[^\n]*\n)?[ \t\f]*#[^\n]*?)coding(?=[:=])")
 """That of an encoding, which the text no longer has here."""
 MOST_FILES = 12
 """Files that a script may import. What more of them give is not known."""
+MOST_SCRIPTS = 24
+"""Scripts that are asked about one file."""
 MOST_EVENTS = 8
-MOST_RUNS = 64
-"""Scripts of which the events, and what they tell, are kept."""
+"""Scripts of which the events are kept."""
 
 
 class Key(NamedTuple):
@@ -51,8 +68,13 @@ class _Ran:
             (frozenset(map(_key, functions)), begin, end) for functions, begin, end in machine.guesses
         ]
         own = machine.events[: machine.trained]
-        self.calls = frozenset(_key(one) for event in own if event.certain for one in event.functions)
-        """The functions that it certainly calls, itself or in those of its functions that train."""
+        certain = {one for event in own if event.certain for one in event.functions}
+        entered = {one for functions, _, _ in machine.guesses for one in functions}
+        self.calls = frozenset(map(_key, certain | machine.unrecorded | entered))
+        """The functions that it certainly calls, itself or in those of its functions that train, or on objects that it makes, or that it calls
+        without recording: how
+        others would call them is not known better.
+        """
 
     def without(self, called: frozenset[Key]) -> list[Event]:
         """What happens, but for what is guessed of functions that others call."""
@@ -66,46 +88,48 @@ class _Ran:
         return left + self.events[start:]
 
 
-class Told:
-    """What checks say of the run of a script."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self._said: dict[str, list[Suspicion]] = {}
-
-    def said(self, rule: str, check: Check) -> list[Suspicion]:
-        """What the check of a rule says, wherever that is."""
-        if rule not in self._said:
-            said = (one for over_run in check for one in over_run(self.run))
-            self._said[rule] = [one for one in said if isinstance(one, Suspicion)]
-        return self._said[rule]
-
-
 class Scripts:
-    """The scripts of a project; one file may have another text than on disk."""
+    """The scripts of a project, and what checks say of each; one file may have another text than on disk."""
 
-    def __init__(self, project: Project, path: str = "", given: bytes = b"") -> None:
-        self._project = project
+    def __init__(self, project: Project, checks: Checks, path: str = "", given: bytes = b"") -> None:
+        self._project, self.checks = project, checks
         self._path, self._given = path, given
         self._ran = _Last[_Ran](project, MOST_EVENTS)
-        self._calls = _Last[frozenset[Key]](project, 1 << 20)
-        self._told = _Last[Told](project, MOST_RUNS)
+        self._calls = _Last[frozenset[Key]](project)
+        self._looking = _Last[frozenset[str]](project)
+        self._told = _Last[Told](project)
 
     def around(self, path: str) -> list[Told]:
-        """What the scripts that use a file tell, and what it tells itself, which comes last."""
-        return [self._told_by(one) for one in (*self._users(path), path)]
+        """What is said of a script and of those that use it, directly or not."""
+        found = {path: None}
+        pending = [path]
+        while pending and len(found) < MOST_SCRIPTS:
+            new = {user: None for one in pending for user in self._users(one) if user not in found}
+            found |= new
+            pending = [*new]
+        looking = self._looking_at(path)
+        told = list[Told]()
+        for script in [*found][:MOST_SCRIPTS]:
+            rules = looking | self._looking_at(script)
+            if rules:
+                said = self._told.get(script, partial(self._tell, script))
+                told.append({rule: said[rule] for rule in rules})
+        return told
+
+    def _looking_at(self, path: str) -> frozenset[str]:
+        return self._looking.get(path, partial(self._look, path))
+
+    def _look(self, path: str) -> frozenset[str]:
+        return self.checks.looking(self._project, path, self._text(path))
 
     def _users(self, path: str) -> list[str]:
         return sorted(self._project.around.users(path) or ())
 
-    def _told_by(self, path: str) -> Told:
-        return self._told.get(path, lambda: self._tell(path))
-
     def _tell(self, path: str) -> Told:
-        called = frozenset[Key]().union(
-            *(self._calls.get(user, partial(self._called_by, user)) for user in self._users(path))
-        )
-        return Told(run_of(self._run(path).without(called)))
+        users = self._users(path)
+        called = (self._calls.get(user, partial(self._called_by, user)) for user in users)
+        run = run_of(self._run(path).without(frozenset[Key]().union(*called)))
+        return {rule: _said(check, run) for rule, check in self.checks.over_runs.items()}
 
     def _called_by(self, path: str) -> frozenset[Key]:
         return self._run(path).calls
@@ -137,7 +161,7 @@ class Scripts:
 class _Last(Generic[T]):
     """The last answers about scripts, each with what it was taken from."""
 
-    def __init__(self, project: Project, most: int) -> None:
+    def __init__(self, project: Project, most: int | None = None) -> None:
         self._trail = project.layout.trail
         self._most = most
         self._known: dict[str, tuple[Answer, T]] = {}
@@ -149,7 +173,7 @@ class _Last(Generic[T]):
             with self._trail.into(sources.sources):
                 found = answer()
             self._known[path] = sources, found
-            if len(self._known) > self._most:
+            if self._most is not None and len(self._known) > self._most:
                 del self._known[next(iter(self._known))]
         sources, found = self._known[path]
         self._trail.also(sources)
@@ -159,13 +183,13 @@ class _Last(Generic[T]):
 _kept: WeakKeyDictionary[Project, Scripts] = WeakKeyDictionary()
 
 
-def scripts_around(project: Project, path: str, text: str) -> list[Told]:
-    """What the scripts tell that a file with this text is part of."""
+def told_around(project: Project, path: str, text: str, checks: Checks) -> list[Told]:
+    """What checks say of the scripts that a file with this text is part of."""
     with project.imports.followed(path):
-        return _scripts(project, path, text).around(path)
+        return _scripts(project, path, text, checks).around(path)
 
 
-def _scripts(project: Project, path: str, text: str) -> Scripts:
+def _scripts(project: Project, path: str, text: str, checks: Checks) -> Scripts:
     on_disk = code_of(project.around.whole(path))
     try:
         is_on_disk = bool(on_disk) and decode(on_disk) == text
@@ -173,10 +197,18 @@ def _scripts(project: Project, path: str, text: str) -> Scripts:
         is_on_disk = False
     if not is_on_disk:
         given = _DECLARATION.sub(r"\1Coding", text).encode("utf-8", "surrogatepass")
-        return Scripts(project, path, given)
-    if project not in _kept:
-        _kept[project] = Scripts(project)
-    return _kept[project]
+        return Scripts(project, checks, path, given)
+    known = _kept.get(project)
+    if known is None or known.checks != checks:
+        known = _kept[project] = Scripts(project, checks)
+    return known
+
+
+def _said(check: Check, run: Run) -> list[Suspicion] | Exception:
+    try:
+        return [one for over_run in check for one in over_run(run) if isinstance(one, Suspicion)]
+    except Exception as error:  # noqa: BLE001 - a check never stops another
+        return error
 
 
 def _key(function: Function) -> Key:

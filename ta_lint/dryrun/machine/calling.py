@@ -296,6 +296,8 @@ def _of_the_program(
     if machine.outline and function.node in machine.called and not function.frame.file.endswith(STUB):
         return Unknown(f"{function.name} has run before")
     machine.called.add(function.node)
+    if machine.modes["recording"] is not True:
+        machine.unrecorded.add(function)
     stub = function.frame.file.endswith(STUB)
     generates = machine.program.yields(function.frame.file, function.node)
     arguments = (

@@ -46,13 +46,16 @@ def _run(machine: Machine, path: str) -> None:
     machine.trained = len(machine.events)
     for value in others:
         _enter(machine, value)
+    for cls, instance in [*machine.instances.items()]:
+        if not _is_of(cls, path) and cls.made is not None and not cls.made.file.endswith(STUB):
+            _enter(machine, cls, instance)
 
 
-def _enter(machine: Machine, value: Value) -> None:
-    """Run a function, or the methods of a class, with what it builds for itself."""
+def _enter(machine: Machine, value: Value, instance: Object | None = None) -> None:
+    """Run a function, or the methods of a class, perhaps of this object, with what it builds for itself."""
     machine.own, known = len(machine.optimizers), len(machine.modules_switched)
     if isinstance(value, Class):
-        enter_class(machine, value)
+        enter_class(machine, value, instance)
     elif isinstance(value, Function):
         enter(machine, value, None)
     del machine.optimizers[machine.own :]
@@ -80,35 +83,37 @@ def _is_of(value: Value, path: str) -> bool:
     return isinstance(value, Function) and value.frame.file == path
 
 
-def enter_class(machine: Machine, cls: Class) -> None:
-    """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each, those that
-    others call last.
+def enter_class(machine: Machine, cls: Class, given: Object | None = None) -> None:
+    """Run the methods that nobody has called, on an instance that is given or that nobody has made: first as a framework calls them, then
+    each, those that others call last.
     """
     methods = _methods(machine, cls)
-    left = [one for one in methods if one.node not in machine.called]
+    left = [
+        one for one in methods if one.node not in machine.called and (given is None or one.name != "forward")
+    ]
     start = cls.find("__init__")
     if not left and not (isinstance(start, Function) and start.node not in machine.called):
         return
     framework = cls.find(FRAMEWORK)
     runs = framework is not None and len(left) == len(methods)
     machine.outline = not runs and not any(trains(machine, one) for one in (cls, *methods))
-    made = machine.ready.get(cls) or (machine.instances.get(cls) if machine.outline else None)
+    made = given or machine.ready.get(cls) or (machine.instances.get(cls) if machine.outline else None)
     machine.guessing = made is None
-    whole = [*methods, *([start] if isinstance(start, Function) else [])]
-    with _for_want_of(machine, whole):
+    starts = [start] if isinstance(start, Function) else []
+    with _for_want_of(machine, starts or methods):
         instance = made or _guarded(machine, lambda: _instance(machine, cls))
     machine.outline = machine.guessing = False
     if instance is None:
         return
     if framework is not None and runs:
-        with _for_want_of(machine, whole):
+        with _for_want_of(machine, [*starts, *methods]):
             _enter_framework(machine, cls, framework, instance)
     inner = frozenset().union(*map(called_on_own, methods))
     for one in sorted(left, key=lambda one: one.name in inner):
         if one.node not in machine.called:
             enter(machine, one, _receiver(cls, one, instance))
     if isinstance(instance, Object) and machine.program.keeps_states(instance):
-        with _for_want_of(machine, whole):
+        with _for_want_of(machine, [*starts, *methods]):
             _enter_again(machine, cls, [one for one in left if cls.fields.get(one.name) is one], instance)
 
 

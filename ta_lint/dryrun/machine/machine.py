@@ -132,6 +132,8 @@ class Machine:
         self.missing: dict[tuple[Object, str], Unknown] = {}
         """The attributes of objects that were asked for and that nobody knows."""
         self.called: set[ast.AST] = set()
+        self.unrecorded: set[Function] = set()
+        """The functions that are called where gradients are not recorded, or perhaps not."""
         self.alone: set[ast.AST] = set()
         """The expressions that were evaluated for what they do, as nothing takes their value."""
         self.followed: set[Value] = set()
