@@ -503,9 +503,9 @@ def _state(project: "Project", path: str, surface: str) -> FileState:
 def _importers(path: str, file: "File") -> str:
     """A digest of which files import one, and how large the package is that it is in."""
     project = project_of(file.root)
-    naming, using, in_library = project.around.imported_by(path)
+    naming, using, launching, in_library = project.around.imported_by(path)
     names = sorted((name, names is None, sorted(names or ())) for name, names in naming.items())
-    told = repr((names, using, in_library)).replace(file.root, "")
+    told = repr((names, using, launching, in_library)).replace(file.root, "")
     return digest_of(told.encode("utf-8", "surrogatepass"))
 
 

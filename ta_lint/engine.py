@@ -32,8 +32,8 @@ from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
 if TYPE_CHECKING:
     from ta_lint.checks import MayGive
-    from ta_lint.dryrun.scripts import Check as ScriptCheck
-    from ta_lint.dryrun.scripts import Told
+    from ta_lint.dryrun.runs import Check as ScriptCheck
+    from ta_lint.dryrun.runs import Told
     from ta_lint.events.place import Place
     from ta_lint.events.suspicion import Suspicion as OfARun
     from ta_lint.facts import FileFacts, Suspicion
@@ -144,9 +144,8 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
         if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
-            wanted = _Wanted(enabled - file.skipped, file.gated).of(
-                project_of(file.root), file.absolute, text
-            )
+            looking = _Enabled(enabled - file.skipped, file.gated)
+            wanted = _wanted(looking, project_of(file.root), file.absolute, text)
             findings = list(_check(source, wanted, file))
             former = [refused(source.former)] if source.former is not None else []
             findings += [_unread(refusal, file) for refusal in (*source.refusals, *former)]
@@ -162,29 +161,30 @@ def _may_name_a_rule(text: bytes) -> bool:
     return b"noqa" in text.lower() and _OWN_SUPPRESSION.search(text) is not None
 
 
-class _Wanted(NamedTuple):
-    """Which checks of these rules look at a file."""
+class _Enabled(NamedTuple):
+    """The checks of these rules; those that are `gated` look at what has their words alone."""
 
     rules: frozenset[str]
     gated: bool
-
-    def of(self, project: Project, path: str, text: bytes) -> list[checks.Check]:
-        """Those that look at a file with these bytes."""
-        enabled = checks.enabled(self.rules)
-        code = Text(text)
-        around = cache(lambda: project.around.said(path, text, checks.words_around(self.rules)))
-        wanted = [check for check in enabled if check.wants(code, around)] if self.gated else enabled
-        if not any(check.along for check in wanted) or not project.around.is_in_library(path):
-            return wanted
-        return checks.admitted(wanted, code, around)
 
     @property
     def over_runs(self) -> "Mapping[str, ScriptCheck]":
         return {check.rule: check.over_runs for check in checks.enabled(self.rules) if check.over_runs}
 
     def looking(self, project: Project, path: str, data: bytes) -> frozenset[str]:
-        wanted = self.of(project, path, searchable(data))
+        wanted = _wanted(self, project, path, searchable(data))
         return frozenset(check.rule for check in wanted if check.over_runs)
+
+
+def _wanted(enabled: _Enabled, project: Project, path: str, text: bytes) -> list[checks.Check]:
+    """The checks that look at a file with these bytes."""
+    every = checks.enabled(enabled.rules)
+    code = Text(text)
+    around = cache(lambda: project.around.said(path, text, checks.words_around(enabled.rules)))
+    wanted = [check for check in every if check.wants(code, around)] if enabled.gated else every
+    if not any(check.along for check in wanted) or not project.around.is_in_library(path):
+        return wanted
+    return checks.admitted(wanted, code, around)
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -227,7 +227,7 @@ def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
 
 
 def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
-    looks = _Looks(source, file)
+    looks = _Looks(source, file, frozenset(check.rule for check in wanted if check.over_runs))
     if any(check.over_facts is not None for check in wanted):
         _ = looks.facts  # it says whether the file can be parsed
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
@@ -265,9 +265,10 @@ def _not_run(error: SyntaxError, source: Source) -> Finding:
 class _Looks:
     """What checks are asked about one file, made when the first of them needs it."""
 
-    def __init__(self, source: Source, file: File) -> None:
+    def __init__(self, source: Source, file: File, looking: frozenset[str]) -> None:
         self.source = source
         self.file = file
+        self._looking = looking
         self.broken: Exception | None = None
         """What a dry run has raised: there is no other."""
 
@@ -305,11 +306,11 @@ class _Looks:
     @cached_property
     def scripts(self) -> "list[Told]":
         """What the scripts tell that the file is part of, run dry."""
-        from ta_lint.dryrun.scripts import told_around
+        from ta_lint.dryrun.runs import told_around
 
-        wanted = _Wanted(self.file.config.rules, self.file.gated)
+        project, enabled = project_of(self.file.root), _Enabled(self.file.config.rules, self.file.gated)
         try:
-            return told_around(project_of(self.file.root), self.file.absolute, self.source.text, wanted)
+            return told_around(project, self.file.absolute, self.source.text, enabled, self._looking)
         except Exception as error:
             self.broken = error
             raise

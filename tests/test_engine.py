@@ -12,9 +12,9 @@ from ta_lint.checks.gate import Gate
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
-from ta_lint.dryrun import dryrun
+from ta_lint.dryrun import runs
+from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.engine import lint_file
-from ta_lint.events.event import Event
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.file import File
 from ta_lint.syntax import parse
@@ -59,11 +59,11 @@ def test_a_dry_run_that_raises_is_one_finding_and_is_not_tried_again(
 ) -> None:
     tried = []
 
-    def events_around(*_: object) -> list[Event]:
+    def ran(*_: object) -> Machine:
         tried.append(1)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(dryrun, "events_around", events_around)
+    monkeypatch.setattr(runs, "ran", ran)
     findings = lint(
         tmp_path, BUGGY + "model = torch.nn.Linear(2, 2)\nmodel.eval\n", "TA600", "TA401", "TA603"
     )

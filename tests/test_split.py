@@ -9,7 +9,10 @@ _PREPARED = (
     "the length of the schedule is marked, and in another file the statement that prepares the schedule"
 )
 _TRAINER = "the collator that reads the key is marked, and in another file the trainer that is given it"
+_NOT_CALLED = "the script turns gradients off, and calls no function of the file where it is marked"
 TRUE_IN_SEVERAL = {
+    "TA613-inference-with-gradient: Gradients are off in the whole file [7], line 10: TA613: outputs = model(inputs)": _NOT_CALLED,
+    "TA613-inference-with-gradient: Frozen parameters [8], line 11: TA613: outputs = model(inputs)": _NOT_CALLED,
     "TA662-unscaled-schedule-under-accelerate: A helper that makes a schedule of torch [3], line 14: TA662: "
     "self.schedule = self.accelerator.prepare(one_cycle(self.optimizer, self.loader, epochs, 0.5))": _PREPARED,
     "TA668-column-dropped-before-collator: A loss with weights [3], line 23: TA668: "

@@ -205,6 +205,12 @@ class Around:
         found = self._importers(path)
         return set(found) if len(found) <= _MOST_USERS else None
 
+    def scripts(self, path: str) -> list[str]:
+        """The files nearby, but for tests, that import what a file defines, also those that say nothing of PyTorch; none if there are many."""
+        known = self.imported_by(path)
+        found = {*known.using, *known.launching}
+        return sorted(found) if len(found) <= _MOST_USERS else []
+
     def imports(self, path: str) -> frozenset[str]:
         """The files and folders of the project that a file names in import statements."""
         return frozenset(self._imports(path))
@@ -224,16 +230,20 @@ class Around:
         named = (entry for module in self.packages(path) for entry in importing.naming.get(module, ()))
         for _, file, names in sorted(named, key=itemgetter(0)):
             found[file] = _both(names, found.get(file, frozenset()))
-        return ImportedBy(found, importing.using.get(path, []), self._layout.is_large(path))
+        launching = importing.launching.get(path, [])
+        return ImportedBy(found, importing.using.get(path, []), launching, self._layout.is_large(path))
 
     def _find_importing(self, folder: str) -> "_Importing":
         """What the files near those of a folder import."""
-        found = _Importing({}, {})
+        found = _Importing({}, {}, {})
         for place, file in enumerate(self._layout.nearby(os.path.join(folder, PACKAGE))):
             for module, names in self._imports(file).items():
                 found.naming.setdefault(module, []).append((place, file, names))
-            for source in self._sources(file) if self._is_ours(file) and not _is_test(file) else ():
-                users = found.using.setdefault(source, [])
+            is_ours = self._is_ours(file)
+            if _is_test(file) or (not is_ours and self._layout.is_large(file)):
+                continue
+            for source in self._sources(file):
+                users = (found.using if is_ours else found.launching).setdefault(source, [])
                 if len(users) <= _MOST_USERS:
                     users.append(file)
         return found
@@ -416,6 +426,8 @@ class ImportedBy(NamedTuple):
     """Those that name it, or a package that it is in, with the names that they take from there."""
     using: list[str]
     """Those about PyTorch that import what it defines, also through other packages; not all, if there are many."""
+    launching: list[str]
+    """The same of those that say nothing of PyTorch, in packages that are not large."""
     in_library: bool
     """Whether the package that it is in is large."""
 
@@ -426,7 +438,9 @@ class _Importing(NamedTuple):
     naming: dict[str, list[tuple[int, str, Names]]]
     """By the file or folder that they name: the place of each file, the file, and what it takes from there."""
     using: dict[str, list[str]]
-    """By the file that defines what they import: as in `ImportedBy`."""
+    """By the file that defines what they import: as in `ImportedBy`;"""
+    launching: dict[str, list[str]]
+    """the same of those."""
 
 
 def content_of(path: str) -> "Content":

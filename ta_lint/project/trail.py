@@ -63,6 +63,8 @@ class Trail:
 
     def __init__(self) -> None:
         self._known: dict[object, Answer] = {}
+        self.clearings = 0
+        """How often all answers were forgotten."""
         self._current: set[Leaf | Answer] | None = (
             None  # what the question that is being answered has used so far
         )
@@ -70,6 +72,7 @@ class Trail:
     def clear(self) -> None:
         """Forget all answers."""
         self._known.clear()
+        self.clearings += 1
 
     def forget(self, kinds: frozenset[str]) -> None:
         """Forget the answers to questions that begin with one of these words."""

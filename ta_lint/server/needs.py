@@ -41,6 +41,7 @@ class Needs:
         return any(
             other in known.naming
             or other in known.using
+            or other in known.launching
             or not around.packages(path).isdisjoint(around.imports(other))
             for other in others
             if other.endswith(".py")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from fuzzing import dry_runs
@@ -12,7 +13,10 @@ from fuzzing.programs import dressed, mutated
 from fuzzing.properties import Input
 
 from ta_lint.core.protocol import Action
-from ta_lint.dryrun.dryrun import dry_run, events_around
+from ta_lint.dryrun.dryrun import dry_run
+from ta_lint.dryrun.runs import told_around
+from ta_lint.events.run import Run
+from ta_lint.events.suspicion import Said
 from ta_lint.project.project import Project
 
 POOL = originals(None)
@@ -153,6 +157,24 @@ for x in prepared():
 """
 
 
+class Looks:
+    """A check that keeps the runs that it is asked about."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+
+    @property
+    def over_runs(self) -> dict[str, Any]:
+        return {"TA600": (self._keep,)}
+
+    def _keep(self, run: Run) -> Iterator[Said]:
+        self.runs.append(run)
+        yield from ()
+
+    def looking(self, project: Project, path: str, data: bytes, /) -> frozenset[str]:
+        return frozenset({"TA600"})
+
+
 @pytest.mark.parametrize("imported", [100, 3_000])
 def test_a_short_script_comes_to_its_end_however_long_is_what_it_imports(
     imported: int, tmp_path: Path
@@ -163,8 +185,10 @@ def test_a_short_script_comes_to_its_end_however_long_is_what_it_imports(
         main=TRAINING,
         parts=f"import torch\n\ndef prepared():\n    size = 1\n{body}    return [torch.ones(2, 4)]\n",
     )
-    events = events_around(Project(str(tmp_path)), str(main), TRAINING)
-    assert [one.action for one in events if one.action == Action.STEP]
+    told_around(Project(str(tmp_path)), str(main), TRAINING, (looks := Looks()), frozenset({"TA600"}))
+    (run,) = looks.runs
+    assert run.loop.histories
+    assert not run.broke_off
 
 
 DEEP_CALLS = "".join(

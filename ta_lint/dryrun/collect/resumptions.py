@@ -464,17 +464,18 @@ def misread_of(events: list[Event]) -> list[Misread]:
     keys = {key for one in contents for key in one.keys}
     found: dict[tuple[Place, str], Misread] = {}
     for file, restored in program.restored.items():
-        scope = scope_of(events[program.files[file]])
+        load = events[program.files[file]]
+        scope = scope_of(load)
         if scope in program.broken:
             continue
-        near = [event.detail["content"] for _, event in program.saves_in.get(scope, ())]
+        saves = program.saves_in.get(scope, ()) if program.broken else program.saves
+        # what a guess asks for says nothing of what the script itself saves
+        saved = [one.detail["content"] for _, one in saves if load.entry is None or one.entry is not None]
         for one in restored:
             if one.key is None or one.key in keys:
                 continue
-            for content in near if program.broken else contents:
-                shared = [
-                    other for other in restored if other.key is not None and other.key in content.owners
-                ]
+            for content in saved:
+                shared = [each for each in restored if each.key is not None and each.key in content.owners]
                 misread = _misread(file, one, shared, content, program) if shared else None
                 if misread is not None and not file.is_passed_on:
                     found.setdefault((one.place, one.key), misread)

@@ -66,7 +66,11 @@ def elements(machine: Machine, value: Value, node: ast.AST) -> Elements | Stream
         following = value.cls.find("__next__") or value.cls.find("__getitem__")
         if following is not None:
             args: list[Value] = [value] if value.cls.find("__next__") else [value, Unknown("an index", "int")]
-            return (), attempt(machine, following, args, node)
+            one = Unknown("an element")
+            return Stream(
+                library.STREAM,
+                lambda consumer: each(((), one), lambda _: consumer(attempt(machine, following, args, node))),
+            )
     if isinstance(value, Unknown):
         read = read_of(value)
         is_part = read is not None and read.key is not None  # a loop over the whole file goes over its keys

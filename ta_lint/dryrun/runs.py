@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
-from weakref import WeakKeyDictionary
 
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.source import decode
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import ran
 from ta_lint.dryrun.machine.machine import MOST_STEPS, Machine
+from ta_lint.dryrun.machine.reach import actions_in
 from ta_lint.dryrun.program import Program, code_of
 from ta_lint.dryrun.values import Function
 from ta_lint.events.event import Event
@@ -28,6 +28,8 @@ Told = Mapping[str, list[Suspicion] | Exception]
 class Checks(Protocol):
     """The checks over runs that are enabled."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def over_runs(self) -> Mapping[str, Check]:
         """Each by its rule."""
@@ -44,11 +46,12 @@ STEPS_OF_A_BYTE = 0.5
 _DECLARATION = re.compile(r"\A((?:[^\n]*\n)?[ \t\f]*#[^\n]*?)coding(?=[:=])")
 """That of an encoding, which the text no longer has here."""
 MOST_FILES = 12
-"""Files that a script may import. What more of them give is not known."""
-MOST_SCRIPTS = 24
-"""Scripts that are asked about one file."""
+MOST_BYTES = 100_000
+"""Files that a script may import, and what they may hold if they are more. What else it imports is not known."""
+MOST_STEPS_OF_USERS = 60_000
+"""When the scripts that use a file have taken so many, no more of them are asked about it."""
 MOST_EVENTS = 8
-"""Scripts of which the events are kept."""
+"""DryRuns of which the events are kept."""
 
 
 class Key(NamedTuple):
@@ -64,6 +67,7 @@ class _Ran:
 
     def __init__(self, machine: Machine) -> None:
         self.events = machine.events
+        self.steps = machine.steps
         self.guesses = [
             (frozenset(map(_key, functions)), begin, end) for functions, begin, end in machine.guesses
         ]
@@ -71,9 +75,8 @@ class _Ran:
         certain = {one for event in own if event.certain for one in event.functions}
         entered = {one for functions, _, _ in machine.guesses for one in functions}
         self.calls = frozenset(map(_key, certain | machine.unrecorded | entered))
-        """The functions that it certainly calls, itself or in those of its functions that train, or on objects that it makes, or that it calls
-        without recording: how
-        others would call them is not known better.
+        """The functions that need no guess of who else might call them: it certainly calls them, or calls them without recording, or
+        has an object whose methods they are.
         """
 
     def without(self, called: frozenset[Key]) -> list[Event]:
@@ -88,33 +91,52 @@ class _Ran:
         return left + self.events[start:]
 
 
-class Scripts:
+class _Brief(NamedTuple):
+    """What is kept of each script that has run: as in `_Ran`."""
+
+    calls: frozenset[Key]
+    steps: int
+
+
+class DryRuns:
     """The scripts of a project, and what checks say of each; one file may have another text than on disk."""
 
     def __init__(self, project: Project, checks: Checks, path: str = "", given: bytes = b"") -> None:
         self._project, self.checks = project, checks
         self._path, self._given = path, given
         self._ran = _Last[_Ran](project, MOST_EVENTS)
-        self._calls = _Last[frozenset[Key]](project)
+        self._brief = _Last[_Brief](project)
         self._looking = _Last[frozenset[str]](project)
         self._told = _Last[Told](project)
 
-    def around(self, path: str) -> list[Told]:
-        """What is said of a script and of those that use it, directly or not."""
-        found = {path: None}
-        pending = [path]
-        while pending and len(found) < MOST_SCRIPTS:
-            new = {user: None for one in pending for user in self._users(one) if user not in found}
-            found |= new
-            pending = [*new]
-        looking = self._looking_at(path)
-        told = list[Told]()
-        for script in [*found][:MOST_SCRIPTS]:
+    def around(self, path: str, looking: frozenset[str]) -> list[Told]:
+        """What is said of a script, at which the checks of these rules look, and of those that use it, directly or not."""
+        told = [self._said_of(path, looking)] if looking else []
+        for script in self._users(path):
             rules = looking | self._looking_at(script)
             if rules:
-                said = self._told.get(script, partial(self._tell, script))
-                told.append({rule: said[rule] for rule in rules})
+                told.append(self._said_of(script, rules))
         return told
+
+    def _said_of(self, path: str, rules: frozenset[str]) -> Told:
+        said = self._told.get(path, partial(self._tell, path))
+        return {rule: said[rule] for rule in rules}
+
+    def _users(self, path: str) -> list[str]:
+        """The scripts that use another one, first those that do so directly, and of these first those that train; not all, if they run long."""
+        found, pending, steps = dict.fromkeys([path]), [path], 0
+        while pending:
+            using = {user for one in pending for user in self._project.around.scripts(one)}
+            pending = sorted(using - found.keys(), key=self._in_turn)
+            for user in pending:
+                if steps >= MOST_STEPS_OF_USERS:
+                    return [*found][1:]
+                found[user] = None
+                steps += self._brief.get(user, partial(self._run_briefly, user)).steps
+        return [*found][1:]
+
+    def _in_turn(self, path: str) -> tuple[int, str]:
+        return -actions_in(self._text(path).decode("utf-8", "replace")), path
 
     def _looking_at(self, path: str) -> frozenset[str]:
         return self._looking.get(path, partial(self._look, path))
@@ -122,30 +144,27 @@ class Scripts:
     def _look(self, path: str) -> frozenset[str]:
         return self.checks.looking(self._project, path, self._text(path))
 
-    def _users(self, path: str) -> list[str]:
-        return sorted(self._project.around.users(path) or ())
-
     def _tell(self, path: str) -> Told:
-        users = self._users(path)
-        called = (self._calls.get(user, partial(self._called_by, user)) for user in users)
+        called = (self._brief.get(user, partial(self._run_briefly, user)).calls for user in self._users(path))
         run = run_of(self._run(path).without(frozenset[Key]().union(*called)))
         return {rule: _said(check, run) for rule, check in self.checks.over_runs.items()}
 
-    def _called_by(self, path: str) -> frozenset[Key]:
-        return self._run(path).calls
+    def _run_briefly(self, path: str) -> "_Brief":
+        ran = self._run(path)
+        return _Brief(ran.calls, ran.steps)
 
     def _run(self, path: str) -> _Ran:
-        return self._ran.get(path, lambda: self._make(path))
+        return self._ran.get(path, partial(self._make, path))
 
     def _make(self, path: str) -> _Ran:
-        files: set[str] = set()
+        read: dict[str, int] = {path: 0}
 
         def reads(other: str) -> bytes:
-            if other not in files and other != path:
-                files.add(other)
-            if len(files) > MOST_FILES:
+            if len(read) > MOST_FILES and sum(read.values()) > MOST_BYTES and other not in read:
                 return b""
-            return self._text(other)
+            text = self._text(other)
+            read.setdefault(other, len(text))
+            return text
 
         text = self._text(path)
         most = min(MOST_STEPS, LEAST_STEPS + int(STEPS_OF_A_BYTE * len(text)))
@@ -180,28 +199,30 @@ class _Last(Generic[T]):
         return found
 
 
-_kept: WeakKeyDictionary[Project, Scripts] = WeakKeyDictionary()
-
-
-def told_around(project: Project, path: str, text: str, checks: Checks) -> list[Told]:
-    """What checks say of the scripts that a file with this text is part of."""
+def told_around(
+    project: Project, path: str, text: str, checks: Checks, looking: frozenset[str]
+) -> list[Told]:
+    """What checks say of the scripts that a file with this text is part of; those of the rules that are `looking` look at it."""
     with project.imports.followed(path):
-        return _scripts(project, path, text, checks).around(path)
+        return _scripts(project, path, text, checks).around(path, looking)
 
 
-def _scripts(project: Project, path: str, text: str, checks: Checks) -> Scripts:
+def _scripts(project: Project, path: str, text: str, checks: Checks) -> DryRuns:
     on_disk = code_of(project.around.whole(path))
     try:
-        is_on_disk = bool(on_disk) and decode(on_disk) == text
+        is_on_disk = path not in project.around.changing and bool(on_disk) and decode(on_disk) == text
     except Unreadable:
         is_on_disk = False
     if not is_on_disk:
         given = _DECLARATION.sub(r"\1Coding", text).encode("utf-8", "surrogatepass")
-        return Scripts(project, checks, path, given)
-    known = _kept.get(project)
-    if known is None or known.checks != checks:
-        known = _kept[project] = Scripts(project, checks)
-    return known
+        return DryRuns(project, checks, path, given)
+    return _kept(project, checks, project.layout.trail.clearings)
+
+
+@lru_cache(2)
+def _kept(project: Project, checks: Checks, clearings: int) -> DryRuns:
+    """The scripts of a project, until its import statements have changed."""
+    return DryRuns(project, checks)
 
 
 def _said(check: Check, run: Run) -> list[Suspicion] | Exception:

@@ -1,0 +1,121 @@
+"""Each script of a project is run dry once, and what it shows counts in whatever file that is."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ta_lint.core.config import Configs, Options
+from ta_lint.dryrun import runs
+from ta_lint.engine import lint_file
+from ta_lint.file import File
+from ta_lint.project.project import renew
+
+
+def found(folder: Path, given: tuple[str, str] | None = None, **files: str) -> dict[str, set[str]]:
+    """The rules that are found in each of these files, of which one is `given` instead of read."""
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text, "utf-8")
+    renew()
+    config = Configs(Options(isolated=True), folder).root_config
+    name, text = given or ("", "")
+    read = {name: text.encode()}
+    return {
+        name: {
+            one.rule
+            for one in lint_file(File(folder / f"{name}.py", f"{name}.py", config, given=read.get(name)))
+        }
+        for name in files
+    }
+
+
+STEP = """
+import torch
+
+
+def step(model, optimizer, batch):
+    loss = model(batch).mean()
+    loss.backward()
+    optimizer.step()
+"""
+LOOP = """
+from step import step
+
+
+def train(model, optimizer, batches):
+    for batch in batches:
+        step(model, optimizer, batch)
+"""
+LAUNCHER = """
+import torch
+from loop import train
+
+model = torch.nn.Linear(2, 2)
+train(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.utils.data.DataLoader(torch.ones(8, 2), batch_size=2))
+"""
+
+
+def test_a_script_finds_a_bug_two_imports_away(tmp_path: Path) -> None:
+    rules = found(tmp_path, step=STEP, loop=LOOP, launcher=LAUNCHER)
+    assert rules["step"] == {"TA600"}
+    assert rules["loop"] == rules["launcher"] == set()
+
+
+def test_without_the_script_nobody_knows_what_clears(tmp_path: Path) -> None:
+    assert found(tmp_path, step=STEP)["step"] == set()
+
+
+EVALUATION = """
+import torch
+
+
+def evaluate(model, batches):
+    model.eval()
+    right = 0
+    for inputs, targets in batches:
+        right += (model(inputs).argmax(1) == targets).sum().item()
+    return right
+"""
+CALLS = {
+    "certainly": "evaluate(model, batches)",
+    "perhaps": "if input():\n        evaluate(model, batches)",
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_how_a_script_calls_a_function_is_not_guessed(call: str, tmp_path: Path) -> None:
+    script = (
+        "import torch\nfrom evaluation import evaluate\nfrom data import batches\n\nmodel = torch.nn.Linear(2, 2)\n"
+        f"with torch.no_grad():\n    {call}\n"
+    )
+    assert found(tmp_path, evaluation=EVALUATION)["evaluation"] == {"TA613"}
+    assert found(tmp_path, evaluation=EVALUATION, script=script)["evaluation"] == set()
+
+
+def test_a_method_that_nobody_calls_runs_on_the_object_that_a_script_makes(tmp_path: Path) -> None:
+    trainer = "import torch\n\n\nclass Trainer:\n    def __init__(self, optimizer):\n        self.tool = optimizer\n\n"
+    trainer += "    def faster(self):\n        self.tool.lr = 0.5\n"
+    script = "import torch\nfrom trainer import Trainer\n\nmodel = torch.nn.Linear(2, 2)\n"
+    script += "trainer = Trainer(torch.optim.SGD(model.parameters(), lr=0.1))\nmodel(torch.ones(2)).sum().backward()\ntrainer.tool.step()\n"
+    assert found(tmp_path, trainer=trainer)["trainer"] == set()
+    assert found(tmp_path, trainer=trainer, script=script)["trainer"] == {"TA426"}
+
+
+def test_each_script_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: Counter[str] = Counter()
+    make = runs.DryRuns._make
+
+    def counted(project: runs.DryRuns, path: str) -> Any:
+        ran[Path(path).stem] += 1
+        return make(project, path)
+
+    monkeypatch.setattr(runs.DryRuns, "_make", counted)
+    found(tmp_path, step=STEP, loop=LOOP, launcher=LAUNCHER)
+    assert ran == {"step": 1, "loop": 1, "launcher": 1}
+
+
+def test_an_unsaved_text_is_what_the_scripts_import(tmp_path: Path) -> None:
+    cleared = STEP.replace("    loss.backward", "    optimizer.zero_grad()\n    loss.backward")
+    assert found(tmp_path, given=("step", cleared), step=STEP, loop=LOOP, launcher=LAUNCHER)["step"] == set()
+    assert found(tmp_path, step=STEP, loop=LOOP, launcher=LAUNCHER)["step"] == {"TA600"}
