@@ -51,7 +51,7 @@ MOST_BYTES = 100_000
 MOST_STEPS_OF_USERS = 60_000
 """When the scripts that use a file have taken so many, no more of them are asked about it."""
 MOST_EVENTS = 8
-"""DryRuns of which the events are kept."""
+"""Scripts of which the events are kept."""
 
 
 class Key(NamedTuple):
