@@ -119,3 +119,42 @@ def test_an_unsaved_text_is_what_the_scripts_import(tmp_path: Path) -> None:
     cleared = STEP.replace("    loss.backward", "    optimizer.zero_grad()\n    loss.backward")
     assert found(tmp_path, given=("step", cleared), step=STEP, loop=LOOP, launcher=LAUNCHER)["step"] == set()
     assert found(tmp_path, step=STEP, loop=LOOP, launcher=LAUNCHER)["step"] == {"TA600"}
+
+
+CLASSIFIER = """
+import torch
+
+
+class Classifier:
+    def __init__(self):
+        self.encoder = torch.nn.Linear(4, 2)
+
+    def save(self, path, step, optimizer=None):
+        checkpoint = {"encoder": self.encoder.state_dict(), "step": step}
+        if optimizer is not None:
+            checkpoint["optimizer"] = optimizer.state_dict()
+        torch.save(checkpoint, path)
+
+    def restore(self, path, optimizer=None):
+        checkpoint = torch.load(path, weights_only=True)
+        self.encoder.load_state_dict(checkpoint["encoder"])
+        if optimizer is not None:
+            optimizer.load_state_dict(checkpoint["optimizer"])
+        return checkpoint["step"]
+"""
+SAVES = """
+import torch
+from classifier import Classifier
+
+model = Classifier()
+optimizer = torch.optim.Adam(model.encoder.parameters())
+for step, batch in enumerate(torch.randn(8, 3, 4)):
+    optimizer.zero_grad()
+    model.encoder(batch).mean().backward()
+    optimizer.step()
+    model.save("last.pt", step)
+"""
+
+
+def test_a_load_that_is_guessed_says_nothing_of_what_a_script_saves(tmp_path: Path) -> None:
+    assert found(tmp_path, classifier=CLASSIFIER, script=SAVES)["classifier"] == set()
