@@ -51,6 +51,29 @@ def test_a_project_that_allows_2_is_on_2(file: str, text: str, tmp_path: Path) -
     assert not is_pinned(tmp_path, file, text)
 
 
+TORCH = {
+    "requirements.txt": ("numpy\npytorch==1.4.1\n", (1, 4)),
+    "requirements-gpu.txt": ("torch==1.9.0+cu111\n", (1, 9)),
+    "environment.yml": ("dependencies:\n  - pytorch=1.8.0=py3.7_cuda10.2_cudnn7.6.5_0\n", (1, 8)),
+    "environment.yaml": (
+        "dependencies:\n  - python=3.8\n  - pytorch::pytorch==1.13\n  - torchvision=0.9\n",
+        (1, 13),
+    ),
+    "conda.yml": ('dependencies:\n  - "pytorch>=2.1"\n  - pip:\n    - torchmetrics==0.7\n', (2, 1)),
+    "my_env.yml": ("dependencies:\n  - pip:\n    - torch==1.10.2\n", (1, 10)),
+    "env.yml": ("dependencies:\n  - pytorch\n  - pytorch-cuda=11.7\n  - pytorch-lightning=1.9\n", None),
+}
+
+
+@pytest.mark.parametrize(("file", "found"), TORCH.items(), ids=TORCH)
+def test_the_torch_of_a_list_is_what_the_code_is_for(
+    file: str, found: tuple[str, tuple[int, int] | None], tmp_path: Path
+) -> None:
+    text, target = found
+    (tmp_path / file).write_text(text)
+    assert Configs(Options(), tmp_path).of_directory(tmp_path).target_torch == target
+
+
 def test_each_list_of_a_folder_of_requirements_is_read(tmp_path: Path) -> None:
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / "base.txt").write_text("torch\n")

@@ -330,8 +330,20 @@ def _is_cut(module: FileFacts, node: Node) -> bool:
 def _is_shifted(module: FileFacts, exponent: Node) -> bool:
     """Whether the largest exponent was subtracted before, which prevents overflow."""
     origin = module.kinds.origin(exponent)
-    parts = module.tree.within(origin, cst.Name)
-    return any("max" in name.value or "max" in _source(module, name) for name in parts)
+    if any(_is_maximum(module, name, 1) for name in module.tree.within(origin, cst.Name)):
+        return True
+    if not isinstance(origin, cst.BinaryOperation) or not isinstance(origin.operator, cst.Subtract):
+        return False
+    return _is_maximum(module, origin.right, 3)
+
+
+def _is_maximum(module: FileFacts, node: Node, deep: int) -> bool:
+    """Whether something is a maximum by its name, or what it comes from is one, so many names away."""
+    names = module.tree.within(node, cst.Name)
+    if any("max" in name.value for name in names):
+        return True
+    sources = (_source(module, name) for name in names) if deep else ()
+    return any(source is not None and _is_maximum(module, source, deep - 1) for source in sources)
 
 
 def _is_never_above_zero(module: FileFacts, exponent: Node) -> bool:
@@ -347,9 +359,10 @@ def _is_never_above_zero(module: FileFacts, exponent: Node) -> bool:
     return isinstance(magnitude, cst.Call) and called_name(magnitude) in _MAGNITUDES
 
 
-def _source(module: FileFacts, name: cst.Name) -> str:
-    """The code of a name's value, or of the whole tuple it is unpacked from: `m, _ = x.max(1)`."""
+def _source(module: FileFacts, name: cst.Name) -> Node | None:
+    """A name's value, or the whole tuple it is unpacked from: `m, _ = x.max(1)`."""
     bound = module.names.definition(name)
     if bound is not None and bound.how == "unpack" and bound.value is not None:
-        return module.code(bound.value)
-    return module.code(module.kinds.origin(name))
+        return bound.value
+    origin = module.kinds.origin(name)
+    return None if origin is name else origin

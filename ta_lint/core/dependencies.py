@@ -27,13 +27,15 @@ _LISTED_IN = regex("|".join(_LISTS))
 _README = regex(_LISTS[-1])
 _LONGEST_LIST = 1 << 16  # bytes
 
-# How a requirement of torch is written in them; conda's files are not read for it.
-_LINE = r"(?m)^[ \t]*(torch[ \t]*[<>=~!][^#;\n]*)"
+# How a requirement of torch is written in them, by pip (also under the name of the project) and by conda, which adds the build: `pytorch=1.8.0=py3.7_0`.
+_LINE = r"(?m)^[ \t]*(?:py)?(torch[ \t]*[<>=~!][^#;\n]*)"
 _TORCH = {
-    "requirements.txt": _LINE,
-    "setup.cfg": _LINE,
-    "setup.py": r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)",
+    ".txt": _LINE,
+    ".cfg": _LINE,
+    ".py": r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)",
+    ".yml": _LINE.replace("^[ \\t]*", "^[ \\t]*-[ \\t]*[\"']?(?:[\\w-]+::)?"),
 }
+_BUILD = regex(r"(torch[ \t]*)=[ \t]*(\d+(?:\.\d+)*)(?:\.\*)?(?:=.*)?")
 
 # A command of a README that installs: `pip install transformers==4.43.4 accelerate`.
 _INSTALLS = r"(?m)\b(?:pip3?|conda|mamba)[ \t]+(?:-\S+[ \t]+)*install[ \t]+(.*)$"
@@ -130,8 +132,11 @@ def _installed(readme: str) -> str:
 
 def _of_list(name: str, text: str) -> "Version | None":
     """The lowest torch version that the text of a list allows."""
-    found = re.findall(_TORCH[name], text) if name in _TORCH else ()
-    bounds = [_lower_bound(each.rstrip(", \t\r")) for each in found]
+    if _README.fullmatch(name):
+        return None
+    written = _TORCH[os.path.splitext(name)[1].replace("yaml", "yml")]
+    found = (_BUILD.sub(r"\1==\2", each) for each in re.findall(written, text))
+    bounds = [_lower_bound(each.rstrip(", \t\r\"'")) for each in found]
     return min((bound for bound in bounds if bound is not None), default=None)
 
 

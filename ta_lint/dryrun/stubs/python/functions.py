@@ -213,7 +213,10 @@ def _hasattr(made: Call) -> Value:
     name = made.constant(1, "name")
     if isinstance(name, str):
         made.machine.memo.named(name)
-    return boolean(has_attribute(made.argument(0, "obj"), name) if isinstance(name, str) else None)
+    value = made.argument(0, "obj")
+    has = has_attribute(value, name) if isinstance(name, str) else None
+    lacks = value.cls.find("__lacks__") if isinstance(value, Object) and has is None else None
+    return boolean(has) if lacks is None else call(made.machine, lacks, [value], {}, made.node)
 
 
 @stub("builtins.sum")

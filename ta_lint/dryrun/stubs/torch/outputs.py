@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ta_lint.dryrun.machine.call import Call
-from ta_lint.dryrun.stubs.torch.tensors import FACTS, MOST_CALLS, ModelCall, Tensor, tensors_in
-from ta_lint.dryrun.values import Object, Sequence, Table, Unknown, Value, options
+from ta_lint.dryrun.machine.library import method
+from ta_lint.dryrun.stubs.torch.tensors import FACTS, MOST_CALLS, TENSOR, ModelCall, Tensor, tensors_in
+from ta_lint.dryrun.values import FALSE, Object, Sequence, Table, Unknown, Value, options
 
 USED = "used"
 """The event: something is done with what was computed from outputs."""
@@ -72,3 +73,9 @@ def with_fields(value: Value) -> list[Value]:
         if isinstance(one, Object) and not isinstance(one, Tensor | Sequence | Table):
             found += [part for part in one.fields.values() if isinstance(part, Value)]
     return found
+
+
+@method(TENSOR, "__lacks__")
+def _lacks(made: Call) -> Value:
+    """Whether a tensor has an attribute that no tensor has: an output has none, and what a model gives that has one is no tensor."""
+    return FALSE if made.own(Tensor).facts.outputs else Unknown("an attribute")
