@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.source import decode
@@ -50,8 +50,6 @@ MOST_BYTES = 100_000
 """Files that a script may import, and what they may hold if they are more. What else it imports is not known."""
 MOST_STEPS_OF_USERS = 60_000
 """When the scripts that use a file have taken so many, no more of them are asked about it."""
-MOST_EVENTS = 8
-"""Scripts of which the events are kept."""
 
 
 class Key(NamedTuple):
@@ -104,10 +102,10 @@ class DryRuns:
     def __init__(self, project: Project, checks: Checks, path: str = "", given: bytes = b"") -> None:
         self._project, self.checks = project, checks
         self._path, self._given = path, given
-        self._ran = _Last[_Ran](project, MOST_EVENTS)
-        self._brief = _Last[_Brief](project)
-        self._looking = _Last[frozenset[str]](project)
-        self._told = _Last[Told](project)
+        self._trail = project.layout.trail
+        self._ran: dict[str, tuple[Answer, _Brief]] = {}
+        self._told: dict[str, tuple[Answer, Told]] = {}
+        self._looking: dict[str, tuple[Answer, frozenset[str]]] = {}
 
     def around(self, path: str, looking: frozenset[str]) -> list[Told]:
         """What is said of a script, at which the checks of these rules look, and of those that use it, directly or not."""
@@ -119,8 +117,37 @@ class DryRuns:
         return told
 
     def _said_of(self, path: str, rules: frozenset[str]) -> Told:
-        said = self._told.get(path, partial(self._tell, path))
+        if path not in self._told:
+            self._run(path)
+        said = self._from(self._told[path])
         return {rule: said[rule] for rule in rules}
+
+    def _run(self, path: str) -> None:
+        """Run a script, and those that use it: what it calls is known to them meanwhile. What happened is not kept."""
+        sources, ran = self._answered(partial(self._make, path))
+        self._ran[path] = sources, _Brief(ran.calls, ran.steps)
+        self._told[path] = self._answered(partial(self._tell, path, ran))
+
+    def _tell(self, path: str, ran: "_Ran") -> Told:
+        called = frozenset[Key]().union(*(self._brief(user).calls for user in self._users(path)))
+        run = run_of(ran.without(called))
+        return {rule: _said(check, run) for rule, check in self.checks.over_runs.items()}
+
+    def _brief(self, path: str) -> _Brief:
+        if path not in self._ran:
+            self._run(path)
+        return self._from(self._ran[path])
+
+    def _answered(self, answer: Callable[[], T]) -> tuple[Answer, T]:
+        """An answer, with what it is taken from."""
+        sources = Answer()
+        with self._trail.into(sources.sources):
+            return sources, answer()
+
+    def _from(self, known: tuple[Answer, T]) -> T:
+        """An answer that the current one is taken from."""
+        self._trail.also(known[0])
+        return known[1]
 
     def _users(self, path: str) -> list[str]:
         """The scripts that use another one, first those that do so directly, and of these first those that train; not all, if they run long."""
@@ -132,29 +159,19 @@ class DryRuns:
                 if steps >= MOST_STEPS_OF_USERS:
                     return [*found][1:]
                 found[user] = None
-                steps += self._brief.get(user, partial(self._run_briefly, user)).steps
+                steps += self._brief(user).steps
         return [*found][1:]
 
     def _in_turn(self, path: str) -> tuple[int, str]:
         return -actions_in(self._text(path).decode("utf-8", "replace")), path
 
     def _looking_at(self, path: str) -> frozenset[str]:
-        return self._looking.get(path, partial(self._look, path))
+        if path not in self._looking:
+            self._looking[path] = self._answered(partial(self._look, path))
+        return self._from(self._looking[path])
 
     def _look(self, path: str) -> frozenset[str]:
         return self.checks.looking(self._project, path, self._text(path))
-
-    def _tell(self, path: str) -> Told:
-        called = (self._brief.get(user, partial(self._run_briefly, user)).calls for user in self._users(path))
-        run = run_of(self._run(path).without(frozenset[Key]().union(*called)))
-        return {rule: _said(check, run) for rule, check in self.checks.over_runs.items()}
-
-    def _run_briefly(self, path: str) -> "_Brief":
-        ran = self._run(path)
-        return _Brief(ran.calls, ran.steps)
-
-    def _run(self, path: str) -> _Ran:
-        return self._ran.get(path, partial(self._make, path))
 
     def _make(self, path: str) -> _Ran:
         read: dict[str, int] = {path: 0}
@@ -175,28 +192,6 @@ class DryRuns:
             return self._given
         self._project.layout.trail.add(WholeText(path))
         return code_of(self._project.around.whole(path))
-
-
-class _Last(Generic[T]):
-    """The last answers about scripts, each with what it was taken from."""
-
-    def __init__(self, project: Project, most: int | None = None) -> None:
-        self._trail = project.layout.trail
-        self._most = most
-        self._known: dict[str, tuple[Answer, T]] = {}
-
-    def get(self, path: str, answer: Callable[[], T]) -> T:
-        """The answer about a script, found once."""
-        if path not in self._known:
-            sources = Answer()
-            with self._trail.into(sources.sources):
-                found = answer()
-            self._known[path] = sources, found
-            if self._most is not None and len(self._known) > self._most:
-                del self._known[next(iter(self._known))]
-        sources, found = self._known[path]
-        self._trail.also(sources)
-        return found
 
 
 def told_around(
