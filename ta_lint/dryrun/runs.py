@@ -46,8 +46,9 @@ STEPS_OF_A_BYTE = 0.5
 _DECLARATION = re.compile(r"\A((?:[^\n]*\n)?[ \t\f]*#[^\n]*?)coding(?=[:=])")
 """That of an encoding, which the text no longer has here."""
 MOST_FILES = 12
+MOST_SMALL_FILES = 64
 MOST_BYTES = 100_000
-"""Files that a script may import, and what they may hold if they are more. What else it imports is not known."""
+"""Files that a script may import: more than a dozen if they are small, and hold so much in all. What else it imports is not known."""
 MOST_STEPS_OF_USERS = 60_000
 """When the scripts that use a file have taken so many, no more of them are asked about it."""
 
@@ -63,7 +64,7 @@ class Key(NamedTuple):
 class _Ran:
     """A script that has run."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, path: str) -> None:
         self.events = machine.events
         self.steps = machine.steps
         self.guesses = [
@@ -72,9 +73,10 @@ class _Ran:
         own = machine.events[: machine.trained]
         certain = {one for event in own if event.certain for one in event.functions}
         entered = {one for functions, _, _ in machine.guesses for one in functions}
-        self.calls = frozenset(map(_key, certain | machine.unrecorded | entered))
-        """The functions that need no guess of who else might call them: it certainly calls them, or calls them without recording, or
-        has an object whose methods they are.
+        calls = map(_key, certain | machine.unrecorded | entered)
+        self.calls = frozenset(one for one in calls if one.file != path)
+        """The functions of other files that need no guess of who might call them: it certainly calls them, or calls them without
+        recording, or has an object whose methods they are.
         """
 
     def without(self, called: frozenset[Key]) -> list[Event]:
@@ -120,7 +122,7 @@ class DryRuns:
         if path not in self._told:
             self._run(path)
         said = self._from(self._told[path])
-        return {rule: said[rule] for rule in rules}
+        return {rule: said[rule] for rule in rules & said.keys()}
 
     def _run(self, path: str) -> None:
         """Run a script, and those that use it: what it calls is known to them meanwhile. What happened is not kept."""
@@ -131,7 +133,8 @@ class DryRuns:
     def _tell(self, path: str, ran: "_Ran") -> Told:
         called = frozenset[Key]().union(*(self._brief(user).calls for user in self._users(path)))
         run = run_of(ran.without(called))
-        return {rule: _said(check, run) for rule, check in self.checks.over_runs.items()}
+        told = ((rule, _said(check, run)) for rule, check in self.checks.over_runs.items())
+        return {rule: said for rule, said in told if said}
 
     def _brief(self, path: str) -> _Brief:
         if path not in self._ran:
@@ -177,7 +180,8 @@ class DryRuns:
         read: dict[str, int] = {path: 0}
 
         def reads(other: str) -> bytes:
-            if len(read) > MOST_FILES and sum(read.values()) > MOST_BYTES and other not in read:
+            most = MOST_FILES if sum(read.values()) > MOST_BYTES else MOST_SMALL_FILES
+            if other not in read and len(read) > most:
                 return b""
             text = self._text(other)
             read.setdefault(other, len(text))
@@ -185,7 +189,7 @@ class DryRuns:
 
         text = self._text(path)
         most = min(MOST_STEPS, LEAST_STEPS + int(STEPS_OF_A_BYTE * len(text)))
-        return _Ran(ran(Program(self._project.layout, reads), path, most))
+        return _Ran(ran(Program(self._project.layout, reads), path, most), path)
 
     def _text(self, path: str) -> bytes:
         if path == self._path:
