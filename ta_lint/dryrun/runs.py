@@ -73,10 +73,11 @@ class _Ran:
         own = machine.events[: machine.trained]
         certain = {one for event in own if event.certain for one in event.functions}
         entered = {one for functions, _, _ in machine.guesses for one in functions}
-        calls = map(_key, certain | machine.unrecorded | entered)
+        broken = {one for event in machine.events if event.action == "broken off" for one in event.functions}
+        calls = map(_key, (certain | machine.unrecorded | entered) - broken)
         self.calls = frozenset(one for one in calls if one.file != path)
         """The functions of other files that need no guess of who might call them: it certainly calls them, or calls them without
-        recording, or has an object whose methods they are.
+        recording, or has an object whose methods they are, and they come to their end.
         """
 
     def without(self, called: frozenset[Key]) -> list[Event]:
