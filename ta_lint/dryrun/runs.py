@@ -49,8 +49,9 @@ MOST_FILES = 12
 MOST_SMALL_FILES = 64
 MOST_BYTES = 100_000
 """Files that a script may import: more than a dozen if they are small, and hold so much in all. What else it imports is not known."""
+MOST_USERS = 24
 MOST_STEPS_OF_USERS = 60_000
-"""When the scripts that use a file have taken so many, no more of them are asked about it."""
+"""Scripts that are asked about a file that they use: no more once they have taken so many steps."""
 
 
 class Key(NamedTuple):
@@ -160,7 +161,7 @@ class DryRuns:
             using = {user for one in pending for user in self._project.around.scripts(one)}
             pending = sorted(using - found.keys(), key=self._in_turn)
             for user in pending:
-                if steps >= MOST_STEPS_OF_USERS:
+                if steps >= MOST_STEPS_OF_USERS or len(found) > MOST_USERS:
                     return [*found][1:]
                 found[user] = None
                 steps += self._brief(user).steps
