@@ -24,8 +24,10 @@ MOST = 0.09
 """What one rule may take of all calls; the first that asks for a fact pays for it."""
 DRY_RUN = "the dry run"
 """What the rules that stand on it have in common,"""
-MOST_OF_DRY_RUN = 0.72
-"""and what it may take of all, with what these rules ask of it."""
+MOST_OF_DRY_RUN = 0.87
+"""and what it may take of all, with what these rules ask of it. Each file of the sample is linted without most others, so the scripts that
+use it run for it alone.
+"""
 
 
 @pytest.mark.skipif(not CORPORA.exists(), reason="needs the corpora of the benchmarks")

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from ta_lint.core.errors import Unreadable
-from ta_lint.core.source import decode
 from ta_lint.dryrun.collect.run import run_of
 from ta_lint.dryrun.dryrun import ran
 from ta_lint.dryrun.machine.machine import MOST_STEPS, Machine
@@ -42,7 +40,7 @@ class Checks(Protocol):
 
 LEAST_STEPS = 1_000
 STEPS_OF_A_BYTE = 0.5
-"""What an entry of a file that is linted may take: the work grows with its text, whatever loops it has."""
+"""What an entry of a script may take: the work grows with its text, whatever loops it has."""
 _DECLARATION = re.compile(r"\A((?:[^\n]*\n)?[ \t\f]*#[^\n]*?)coding(?=[:=])")
 """That of an encoding, which the text no longer has here."""
 MOST_FILES = 12
@@ -54,7 +52,7 @@ MOST_STEPS_OF_USERS = 60_000
 """Scripts that are asked about a file that they use: no more once they have taken so many steps."""
 
 
-class Key(NamedTuple):
+class _Key(NamedTuple):
     """Where a function stands."""
 
     file: str
@@ -81,7 +79,7 @@ class _Ran:
         recording, or has an object whose methods they are, and they come to their end.
         """
 
-    def without(self, called: frozenset[Key]) -> list[Event]:
+    def without(self, called: frozenset[_Key]) -> list[Event]:
         """What happens, but for what is guessed of functions that others call."""
         dropped = [(begin, end) for functions, begin, end in self.guesses if functions <= called]
         if not dropped:
@@ -96,7 +94,7 @@ class _Ran:
 class _Brief(NamedTuple):
     """What is kept of each script that has run: as in `_Ran`."""
 
-    calls: frozenset[Key]
+    calls: frozenset[_Key]
     steps: int
 
 
@@ -104,7 +102,7 @@ class DryRuns:
     """The scripts of a project, and what checks say of each; one file may have another text than on disk."""
 
     def __init__(self, project: Project, checks: Checks, path: str = "", given: bytes = b"") -> None:
-        self._project, self.checks = project, checks
+        self._project, self._checks = project, checks
         self._path, self._given = path, given
         self._trail = project.layout.trail
         self._ran: dict[str, tuple[Answer, _Brief]] = {}
@@ -133,9 +131,9 @@ class DryRuns:
         self._told[path] = self._answered(partial(self._tell, path, ran))
 
     def _tell(self, path: str, ran: "_Ran") -> Told:
-        called = frozenset[Key]().union(*(self._brief(user).calls for user in self._users(path)))
+        called = frozenset[_Key]().union(*(self._brief(user).calls for user in self._users(path)))
         run = run_of(ran.without(called))
-        told = ((rule, _said(check, run)) for rule, check in self.checks.over_runs.items())
+        told = ((rule, _said(check, run)) for rule, check in self._checks.over_runs.items())
         return {rule: said for rule, said in told if said}
 
     def _brief(self, path: str) -> _Brief:
@@ -176,7 +174,7 @@ class DryRuns:
         return self._from(self._looking[path])
 
     def _look(self, path: str) -> frozenset[str]:
-        return self.checks.looking(self._project, path, self._text(path))
+        return self._checks.looking(self._project, path, self._text(path))
 
     def _make(self, path: str) -> _Ran:
         read: dict[str, int] = {path: 0}
@@ -210,11 +208,7 @@ def told_around(
 
 def _scripts(project: Project, path: str, text: str, checks: Checks) -> DryRuns:
     on_disk = code_of(project.around.whole(path))
-    try:
-        is_on_disk = path not in project.around.changing and bool(on_disk) and decode(on_disk) == text
-    except Unreadable:
-        is_on_disk = False
-    if not is_on_disk:
+    if path in project.around.changing or not on_disk or on_disk != text.encode("utf-8", "surrogatepass"):
         given = _DECLARATION.sub(r"\1Coding", text).encode("utf-8", "surrogatepass")
         return DryRuns(project, checks, path, given)
     return _kept(project, checks, project.layout.trail.clearings)
@@ -233,6 +227,6 @@ def _said(check: Check, run: Run) -> list[Suspicion] | Exception:
         return error
 
 
-def _key(function: Function) -> Key:
+def _key(function: Function) -> _Key:
     node = function.node
-    return Key(function.frame.file, node.lineno, node.col_offset)
+    return _Key(function.frame.file, node.lineno, node.col_offset)
