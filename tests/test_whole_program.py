@@ -272,3 +272,23 @@ Trainer(torch.nn.Linear(4, 1), get_schedule).run(torch.randn(100, 8, 4))
     assert found(tmp_path, select="TA621") == set()
     write(tmp_path, {"trainer.py": trainer.replace("self.schedule.step()", "self.save()")})
     assert found(tmp_path, select="TA621") == {("rates.py", 5)}
+
+
+def test_a_fix_in_another_file_is_not_offered(tmp_path: Path) -> None:
+    """The edit of a node of another file raised, so that the finding was lost."""
+    write(
+        tmp_path,
+        {
+            "adapters.py": "from peft import LoraConfig\n\n\ndef lora_config(cfg):\n"
+            "    return LoraConfig(r=cfg.rank, target_modules=cfg.targets)\n",
+            "model.py": "from adapters import lora_config\nfrom peft import get_peft_model\n"
+            "from transformers import AutoModelForSequenceClassification\n\n"
+            "def build(cfg):\n"
+            "    base = AutoModelForSequenceClassification.from_pretrained(cfg.base, num_labels=cfg.labels)\n"
+            "    return get_peft_model(base, lora_config(cfg))\n",
+            "config.py": "from dataclasses import dataclass\n\n\n@dataclass\nclass Config:\n"
+            '    base: str = "bert-base-uncased"\n    labels: int = 3\n    rank: int = 8\n    targets: tuple = ("query", "value")\n',
+            "train.py": "import torch\nfrom config import Config\nfrom model import build\n\nmodel = build(Config())\n",
+        },
+    )
+    assert found(tmp_path, select="TA653") == {("model.py", 7)}

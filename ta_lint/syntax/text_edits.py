@@ -44,6 +44,8 @@ class _Converter:
         self._places = places
 
     def edits(self) -> tuple[TextEdit, ...] | None:
+        if not all(self._tree.has(_node(edit)) for edit in self._fix.edits):
+            return None  # it is about another file
         if _empties_a_block(self._fix.edits, self._tree):
             return None
         made: list[TextEdit] = []

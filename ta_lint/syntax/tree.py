@@ -365,6 +365,10 @@ class Tree:
         tree = self._tree_of(first)
         return tree is not self and tree is self._tree_of(second) and tree.before(first, second)
 
+    def has(self, node: Node) -> bool:
+        """Whether a node is in this tree."""
+        return id(node) in self.number
+
     def contains(self, outer: Node, inner: Node) -> bool:
         """Whether `inner` is `outer` or below it."""
         number, below = self.number.get(id(outer)), self.number.get(id(inner))
