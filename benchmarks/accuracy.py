@@ -492,7 +492,7 @@ def _from_paragraphs(
     yield f"  rules whose findings are errors or warnings: **it named {_named_in(again)}**:"
     yield f"  {_part_of([one for one in again if one['program'] == 'bad1'])} of the plain ones, and {_part_of([one for one in again if one['program'] == 'bad2'])} of the others."
     yield "- On 2026-12-01, three others again, with projects of four to seven files in which the bug is spread over at least two of them:"
-    yield f"  **it named {_named_in(in_files)}**. Nothing has been repaired by these."
+    yield f"  **it named {_named_in(in_files)}**. Nothing that it missed has been repaired since."
     yield ""
     rows: list[tuple[str, ...]] = [("rules", "first", "share", "again", "share", "in files", "share")]
     for family in sorted({one["rule"][:3] for one in first}):

@@ -5,13 +5,12 @@ A check runs only on files that contain its keywords; running it on all files gi
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint import checks
-from ta_lint.checks.gate import Text
 from ta_lint.core import collector
 from ta_lint.core.catalogue import outside_tests, rule_of
 from ta_lint.core.config import Config
@@ -27,16 +26,15 @@ from ta_lint.core.suppress import suppressed
 from ta_lint.core.terms import InTests
 from ta_lint.file import File
 from ta_lint.project.holders import Holders
-from ta_lint.project.project import Project, project_of
+from ta_lint.project.project import project_of
 from ta_lint.project.trail import Answer, Leaf, Surface, leaves
 
 if TYPE_CHECKING:
     from ta_lint.checks import MayGive
-    from ta_lint.dryrun.runs import Check as ScriptCheck
-    from ta_lint.dryrun.runs import Told
     from ta_lint.events.place import Place
     from ta_lint.events.suspicion import Suspicion as OfARun
     from ta_lint.facts import FileFacts, Suspicion
+    from ta_lint.scripts import Told
     from ta_lint.syntax.edits import ProposedFix
     from ta_lint.syntax.tree import Node
 
@@ -144,9 +142,7 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
         if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
-            looking = _Enabled(enabled - file.skipped, file.gated)
-            wanted = _wanted(looking, project_of(file.root), file.absolute, text)
-            findings = list(_check(source, wanted, file))
+            findings = list(_check(source, _looking(file, text), file))
             former = [refused(source.former)] if source.former is not None else []
             findings += [_unread(refusal, file) for refusal in (*source.refusals, *former)]
     except Unreadable as error:
@@ -161,30 +157,10 @@ def _may_name_a_rule(text: bytes) -> bool:
     return b"noqa" in text.lower() and _OWN_SUPPRESSION.search(text) is not None
 
 
-class _Enabled(NamedTuple):
-    """The checks of these rules; those that are `gated` look at what has their words alone."""
-
-    rules: frozenset[str]
-    gated: bool
-
-    @property
-    def over_runs(self) -> "Mapping[str, ScriptCheck]":
-        return {check.rule: check.over_runs for check in checks.enabled(self.rules) if check.over_runs}
-
-    def looking(self, project: Project, path: str, data: bytes) -> frozenset[str]:
-        wanted = _wanted(self, project, path, searchable(data))
-        return frozenset(check.rule for check in wanted if check.over_runs)
-
-
-def _wanted(enabled: _Enabled, project: Project, path: str, text: bytes) -> list[checks.Check]:
-    """The checks that look at a file with these bytes."""
-    every = checks.enabled(enabled.rules)
-    code = Text(text)
-    around = cache(lambda: project.around.said(path, text, checks.words_around(enabled.rules)))
-    wanted = [check for check in every if check.wants(code, around)] if enabled.gated else every
-    if not any(check.along for check in wanted) or not project.around.is_in_library(path):
-        return wanted
-    return checks.admitted(wanted, code, around)
+def _looking(file: File, text: bytes) -> list[checks.Check]:
+    """The checks that look at a file with this text."""
+    enabled = checks.Enabled(file.config.rules - file.skipped, file.gated)
+    return enabled.looking(project_of(file.root), file.absolute, text)
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -226,25 +202,24 @@ def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
     return replace(finding, fix=fix)
 
 
-def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
-    looks = _Looks(source, file, frozenset(check.rule for check in wanted if check.over_runs))
-    if any(check.over_facts is not None for check in wanted):
+def _check(source: Source, looking: list[checks.Check], file: File) -> Iterator[Finding]:
+    looks = _Looks(source, file, looking)
+    if any(check.over_facts is not None for check in looking):
         _ = looks.facts  # it says whether the file can be parsed
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
         from ta_lint.syntax.concrete import whole
 
         whole(source)
-    looking = {check.rule for check in wanted}
     for check in checks.enabled(file.config.rules - file.skipped):
         try:
-            yield from list(_found(check, looks, is_wanted=check.rule in looking))
+            yield from list(_found(check, looks))
         except Unreadable:
             raise
         except Exception as error:  # noqa: BLE001 - a check never stops the job
             doing = "the dry run" if error is looks.broken else f"the check of {check.rule}"
             yield _crash(doing, error, source)
     if (
-        any(check.over_runs for check in wanted)
+        any(check.over_runs for check in looking)
         and isinstance(source.symbols, SyntaxError)
         and isinstance(source.syntax, SyntaxError)  # which accepts more, and costs more
     ):
@@ -265,10 +240,13 @@ def _not_run(error: SyntaxError, source: Source) -> Finding:
 class _Looks:
     """What checks are asked about one file, made when the first of them needs it."""
 
-    def __init__(self, source: Source, file: File, looking: frozenset[str]) -> None:
+    def __init__(self, source: Source, file: File, looking: list[checks.Check]) -> None:
         self.source = source
         self.file = file
-        self._looking = looking
+        self.rules = {check.rule for check in looking}
+        """Those whose checks look at the text and the facts of the file,"""
+        self._at_runs = frozenset(check.rule for check in looking if check.over_runs)
+        """and at its run."""
         self.broken: Exception | None = None
         """What a dry run has raised: there is no other."""
 
@@ -306,30 +284,27 @@ class _Looks:
     @cached_property
     def scripts(self) -> "list[Told]":
         """What the scripts tell that the file is part of, run dry."""
-        from ta_lint.dryrun.runs import told_around
+        from ta_lint.scripts import told_around
 
-        project, enabled = project_of(self.file.root), _Enabled(self.file.config.rules, self.file.gated)
+        enabled = checks.Enabled(self.file.config.rules, self.file.gated)
+        project, path = project_of(self.file.root), self.file.absolute
         try:
-            return told_around(project, self.file.absolute, self.source.text, enabled, self._looking)
+            return told_around(project, path, self.source.text, enabled, self._at_runs)
         except Exception as error:
             self.broken = error
             raise
 
 
-def _found(check: checks.Check, looks: _Looks, *, is_wanted: bool) -> Iterator[Finding]:
-    """What a check finds in a file: in its text and facts if it `is_wanted`, and in the scripts that it is part of."""
-    in_tests = check.rule not in outside_tests()
+def _found(check: checks.Check, looks: _Looks) -> Iterator[Finding]:
+    """What a check finds in a file: in its text and facts if it looks at them, and in the scripts that it is part of."""
+    in_tests, looking = check.rule not in outside_tests(), check.rule in looks.rules
     lines = set[int]()
-    if check.over_text is not None:
-        if not is_wanted:
-            return
+    if check.over_text is not None and looking:
         for report in check.over_text(looks.source, looks.may_give):
             found = _finding(check.rule, report.message, Site(looks.source.path, *report[:4]))
             found = replace(found, severity=Severity.NOTE) if report.is_note else found
             yield from looks.weighed(found, in_tests=in_tests)
-        return
-    lines = set[int]()
-    if check.over_facts is not None and is_wanted:
+    if check.over_facts is not None and looking:
         for suspicion in check.over_facts(looks.facts):
             if looks.facts.is_here(suspicion.node):
                 found = _placed(check.rule, suspicion, looks.facts)
@@ -359,7 +334,8 @@ def _happened(rule: str, said: "Iterable[OfARun]", looks: _Looks) -> Iterator[Fi
         return site_of(place, looks.source.path, looks.source.lines)
 
     here = [one for one in said if one.place.path == looks.file.absolute]
-    suspicions = {one.identity: one for one in sorted(here, key=lambda one: not one.is_note)}
+    notes_first = sorted(here, key=lambda one: one.is_note, reverse=True)
+    suspicions = {one.identity: one for one in notes_first}
     for one in suspicions.values():
         beside = [(place, message) for place, message in one.related if place.path == one.place.path]
         related = tuple(Related(site(place), message) for place, message in beside)

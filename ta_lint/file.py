@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ta_lint.core.config import Config
-    from ta_lint.project.around import WordFinder
 
 T = TypeVar("T")
 
@@ -51,10 +50,6 @@ class File(NamedTuple):
             return os.stat(self.location).st_size
         except OSError:
             return 0
-
-    def said_around(self, text: bytes, words: "WordFinder[T]") -> "frozenset[T]":
-        """The words that the files around this one have: see `project.around`."""
-        return project_of(self.root).around.said(self.absolute, text, words)
 
     def is_used_by_ours(self, text: bytes) -> bool:
         """Whether a file about PyTorch imports this one, or is imported by it."""

@@ -31,7 +31,7 @@ _STAGES = {
     "ta_lint.engine": {
         "read": "reading",
         "source_of": "reading",
-        "_wanted": GATES,
+        "_looking": GATES,
         "_placed": "places, fixes",
         "_finished": "suppression",
     },

@@ -6,13 +6,12 @@ from typing import NoReturn
 
 import pytest
 
-from ta_lint import checks, engine, fixing
+from ta_lint import checks, engine, fixing, scripts
 from ta_lint.checks import Check
 from ta_lint.checks.gate import Gate
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
-from ta_lint.dryrun import runs
 from ta_lint.dryrun.machine.machine import Machine
 from ta_lint.engine import lint_file
 from ta_lint.facts import FileFacts, Suspicion
@@ -59,11 +58,11 @@ def test_a_dry_run_that_raises_is_one_finding_and_is_not_tried_again(
 ) -> None:
     tried = []
 
-    def ran(*_: object) -> Machine:
+    def dry_run_of(*_: object) -> Machine:
         tried.append(1)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(runs, "ran", ran)
+    monkeypatch.setattr(scripts, "dry_run_of", dry_run_of)
     findings = lint(
         tmp_path, BUGGY + "model = torch.nn.Linear(2, 2)\nmodel.eval\n", "TA600", "TA401", "TA603"
     )
@@ -85,7 +84,7 @@ class Panic(BaseException):
 
 
 DEFECTS = (RecursionError("too deep"), MemoryError(), ValueError("a page\n" * 9_999), Panic("at line 1"))
-STAGES = ("source_of", "_wanted", "_check", "_happened", "named", "suppressed", "located")
+STAGES = ("source_of", "_looking", "_check", "_happened", "named", "suppressed", "located")
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ ROOMS = [
     "facts/torch",
     "facts",
     "checks",
+    "scripts",
     "engine",
     "profiling",
     "fixing",

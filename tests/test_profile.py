@@ -109,10 +109,10 @@ def test_every_stopwatch_has_its_place() -> None:
 
 def test_afterwards_everything_is_as_it_was() -> None:
     engine = import_module("ta_lint.engine")
-    before = (builtins.__import__, checks.load, checks.Check.wants, engine._wanted, engine._finished)
+    before = (builtins.__import__, checks.load, checks.Check.wants, engine._looking, engine._finished)
     with profiling.profiling():
-        assert engine._wanted is not before[3]
-    assert (builtins.__import__, checks.load, checks.Check.wants, engine._wanted, engine._finished) == before
+        assert engine._looking is not before[3]
+    assert (builtins.__import__, checks.load, checks.Check.wants, engine._looking, engine._finished) == before
 
 
 def ticking() -> Stopwatch:

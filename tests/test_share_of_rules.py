@@ -4,16 +4,20 @@ import cProfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from counted_work import on_deep_stack
 
-from ta_lint import engine
+from ta_lint import engine, scripts
 from ta_lint.checks import Check
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
+from ta_lint.dryrun.collect.run import run_of
+from ta_lint.events.event import Event
+from ta_lint.events.run import Run
 from ta_lint.file import File
 
 T = TypeVar("T")
@@ -33,20 +37,31 @@ use it run for it alone.
 @pytest.mark.skipif(not CORPORA.exists(), reason="needs the corpora of the benchmarks")
 def test_no_rule_takes_much_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
-    run = engine._found
+    found = engine._found
+    runs: list[Run] = []
+    """Of the file that is linted."""
 
-    def counted(check: Check, looks: engine._Looks, *, is_wanted: bool) -> Iterator[Finding]:
+    def kept(events: list[Event]) -> Run:
+        runs.append(run_of(events))
+        return runs[-1]
+
+    def counted(check: Check, looks: engine._Looks) -> Iterator[Finding]:
         if check.over_runs:
+            if "scripts" not in vars(looks):
+                runs.clear()
             measured(DRY_RUN, lambda: [looks.scripts])
-        return iter(measured(check.rule, lambda: list(run(check, looks, is_wanted=is_wanted))))
+            for run, over_run in product(runs, check.over_runs):
+                measured(check.rule, partial(list, over_run(run)))
+        return iter(measured(check.rule, lambda: [*found(check, looks)]))
 
     def measured(by: str, does: Callable[[], list[T]]) -> list[T]:
         profile = cProfile.Profile()
-        found = profile.runcall(does)
+        given = profile.runcall(does)
         calls[by] += sum(entry.callcount for entry in profile.getstats())
-        return found
+        return given
 
     monkeypatch.setattr(engine, "_found", counted)
+    monkeypatch.setattr(scripts, "run_of", kept)
     for name, step in SAMPLE.items():
         files = sorted((CORPORA / name).resolve().rglob("*.py"))[::step]
         on_deep_stack(partial(_lint, files, (CORPORA / name).resolve()))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ta_lint.events.run import Run
     from ta_lint.events.suspicion import Said
     from ta_lint.facts import FileFacts, Suspicion
+    from ta_lint.project.project import Project
     from ta_lint.syntax.edits import ProposedFix
 
 
@@ -101,6 +102,27 @@ def module_of(rule: str) -> ModuleType:
 def enabled(rules: frozenset[str]) -> list[Check]:
     """The checks of these rules, in order of id. Loading them loads libcst."""
     return [check for rule in sorted(rules) if (check := load(rule)) is not None]
+
+
+class Enabled(NamedTuple):
+    """The checks of these rules; those that are `gated` look at what has their words alone."""
+
+    rules: frozenset[str]
+    gated: bool
+
+    @property
+    def checks(self) -> list[Check]:
+        """All of them."""
+        return enabled(self.rules)
+
+    def looking(self, project: "Project", path: str, text: bytes) -> list[Check]:
+        """Those that look at a file with this text, as `core.letters.searchable` gives it."""
+        code = Text(text)
+        around = cache(lambda: project.around.said(path, text, words_around(self.rules)))
+        looking = [check for check in self.checks if check.wants(code, around)] if self.gated else self.checks
+        if not any(check.along for check in looking) or not project.around.is_in_library(path):
+            return looking
+        return admitted(looking, code, around)
 
 
 @cache

@@ -27,13 +27,14 @@ _LISTED_IN = regex("|".join(_LISTS))
 _README = regex(_LISTS[-1])
 _LONGEST_LIST = 1 << 16  # bytes
 
-# How a requirement of torch is written in them, by pip (also under the name of the project) and by conda, which adds the build: `pytorch=1.8.0=py3.7_0`.
-_LINE = r"(?m)^[ \t]*(?:py)?(torch[ \t]*[<>=~!][^#;\n]*)"
+# How a requirement of torch is written in them: by pip, also under the name of the project, and by conda, with the build: `pytorch=1.8.0=py3.7_0`.
+_BOUND = r"(?:py)?(torch[ \t]*[<>=~!][^#;\n]*)"
+_LINE = r"(?m)^[ \t]*" + _BOUND
 _TORCH = {
     ".txt": _LINE,
     ".cfg": _LINE,
     ".py": r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)",
-    ".yml": _LINE.replace("^[ \\t]*", "^[ \\t]*-[ \\t]*[\"']?(?:[\\w-]+::)?"),
+    ".yml": r"(?m)^[ \t]*-[ \t]*[\"']?(?:[\w-]+::)?" + _BOUND,
 }
 _BUILD = regex(r"(torch[ \t]*)=[ \t]*(\d+(?:\.\d+)*)(?:\.\*)?(?:=.*)?")
 

@@ -73,10 +73,10 @@ def of_project(root: str) -> Machine:
 
 def dry_run(path: str) -> Machine:
     """Run a script, and then each of its functions and methods that nobody calls, on guessed arguments."""
-    return ran(Program(layout_of(path)), path)
+    return dry_run_of(Program(layout_of(path)), path)
 
 
-def ran(program: Program, path: str, most: int = MOST_STEPS) -> Machine:
+def dry_run_of(program: Program, path: str, most: int = MOST_STEPS) -> Machine:
     """The same for a script of this program; an entry takes so many steps at most."""
     machine = Machine(program, most)
     run_script(machine, path)

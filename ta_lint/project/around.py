@@ -438,9 +438,8 @@ class _Importing(NamedTuple):
     naming: dict[str, list[tuple[int, str, Names]]]
     """By the file or folder that they name: the place of each file, the file, and what it takes from there."""
     using: dict[str, list[str]]
-    """By the file that defines what they import: as in `ImportedBy`;"""
     launching: dict[str, list[str]]
-    """the same of those."""
+    """Both by the file that defines what they import: as in `ImportedBy`."""
 
 
 def content_of(path: str) -> "Content":

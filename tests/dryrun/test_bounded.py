@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from fuzzing import dry_runs
@@ -14,10 +13,6 @@ from fuzzing.properties import Input
 
 from ta_lint.core.protocol import Action
 from ta_lint.dryrun.dryrun import dry_run
-from ta_lint.dryrun.runs import told_around
-from ta_lint.events.run import Run
-from ta_lint.events.suspicion import Said
-from ta_lint.project.project import Project
 
 POOL = originals(None)
 """The blocks of pages and cases alone: no corpora, so that the share is the same everywhere."""
@@ -142,53 +137,6 @@ def test_links_in_circles_end(tmp_path: Path) -> None:
 def test_a_large_file_is_taken_for_data(tmp_path: Path) -> None:
     main = project(tmp_path, main="x = 1\n" * 400_000)
     assert dry_run(str(main)).steps == 0
-
-
-TRAINING = """
-import torch
-from parts import prepared
-
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-for x in prepared():
-    optimizer.zero_grad()
-    model(x).sum().backward()
-    optimizer.step()
-"""
-
-
-class Looks:
-    """A check that keeps the runs that it is asked about."""
-
-    def __init__(self) -> None:
-        self.runs: list[Run] = []
-
-    @property
-    def over_runs(self) -> dict[str, Any]:
-        return {"TA600": (self._keep,)}
-
-    def _keep(self, run: Run) -> Iterator[Said]:
-        self.runs.append(run)
-        yield from ()
-
-    def looking(self, project: Project, path: str, data: bytes, /) -> frozenset[str]:
-        return frozenset({"TA600"})
-
-
-@pytest.mark.parametrize("imported", [100, 3_000])
-def test_a_short_script_comes_to_its_end_however_long_is_what_it_imports(
-    imported: int, tmp_path: Path
-) -> None:
-    body = "    size = size + 1\n" * imported
-    main = project(
-        tmp_path,
-        main=TRAINING,
-        parts=f"import torch\n\ndef prepared():\n    size = 1\n{body}    return [torch.ones(2, 4)]\n",
-    )
-    told_around(Project(str(tmp_path)), str(main), TRAINING, (looks := Looks()), frozenset({"TA600"}))
-    (run,) = looks.runs
-    assert run.loop.histories
-    assert not run.broke_off
 
 
 DEEP_CALLS = "".join(

@@ -84,8 +84,8 @@ def _is_of(value: Value, path: str) -> bool:
 
 
 def enter_class(machine: Machine, cls: Class, given: Object | None = None) -> None:
-    """Run the methods that nobody has called, on an instance that is given or that nobody has made: first as a framework calls them, then
-    each, those that others call last.
+    """Run the methods that nobody has called, on an instance that nobody has made: first as a framework calls them, then each, those that
+    others call last. On an instance that is given, `forward` does not run by itself, as it is the call of the module.
     """
     methods = _methods(machine, cls)
     left = [

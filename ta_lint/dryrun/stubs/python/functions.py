@@ -215,8 +215,8 @@ def _hasattr(made: Call) -> Value:
         made.machine.memo.named(name)
     value = made.argument(0, "obj")
     has = has_attribute(value, name) if isinstance(name, str) else None
-    lacks = value.cls.find("__lacks__") if isinstance(value, Object) and has is None else None
-    return boolean(has) if lacks is None else call(made.machine, lacks, [value], {}, made.node)
+    asked = value.cls.find("__hasattr__") if isinstance(value, Object) and has is None else None
+    return boolean(has) if asked is None else call(made.machine, asked, [value], {}, made.node)
 
 
 @stub("builtins.sum")

@@ -75,7 +75,7 @@ def with_fields(value: Value) -> list[Value]:
     return found
 
 
-@method(TENSOR, "__lacks__")
-def _lacks(made: Call) -> Value:
-    """Whether a tensor has an attribute that no tensor has: an output has none, and what a model gives that has one is no tensor."""
+@method(TENSOR, "__hasattr__")
+def _hasattr(made: Call) -> Value:
+    """Whether it has an attribute that is none of a tensor: what a model gives that has one is no tensor."""
     return FALSE if made.own(Tensor).facts.outputs else Unknown("an attribute")

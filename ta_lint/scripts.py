@@ -1,42 +1,27 @@
 """The scripts of a project, each run dry once, whatever file is linted: what happens in a file is what the scripts that use it do there."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
+from ta_lint.checks import Check, Enabled
+from ta_lint.core.letters import searchable
 from ta_lint.dryrun.collect.run import run_of
-from ta_lint.dryrun.dryrun import ran
+from ta_lint.dryrun.dryrun import dry_run_of
 from ta_lint.dryrun.machine.machine import MOST_STEPS, Machine
 from ta_lint.dryrun.machine.reach import actions_in
 from ta_lint.dryrun.program import Program, code_of
 from ta_lint.dryrun.values import Function
 from ta_lint.events.event import Event
 from ta_lint.events.run import Run
-from ta_lint.events.suspicion import Said, Suspicion
+from ta_lint.events.suspicion import Suspicion
 from ta_lint.project.project import Project
 from ta_lint.project.trail import Answer, WholeText
 
 T = TypeVar("T")
-Check = tuple[Callable[[Run], Iterator[Said]], ...]
 Told = Mapping[str, list[Suspicion] | Exception]
 """What the check of each rule says of the run of a script, wherever that is, or what it has raised."""
-
-
-class Checks(Protocol):
-    """The checks over runs that are enabled."""
-
-    def __hash__(self) -> int: ...
-
-    @property
-    def over_runs(self) -> Mapping[str, Check]:
-        """Each by its rule."""
-        ...
-
-    def looking(self, project: Project, path: str, data: bytes, /) -> frozenset[str]:
-        """The rules of those that look at a script with this text."""
-        ...
-
 
 LEAST_STEPS = 1_000
 STEPS_OF_A_BYTE = 0.5
@@ -101,8 +86,8 @@ class _Brief(NamedTuple):
 class DryRuns:
     """The scripts of a project, and what checks say of each; one file may have another text than on disk."""
 
-    def __init__(self, project: Project, checks: Checks, path: str = "", given: bytes = b"") -> None:
-        self._project, self._checks = project, checks
+    def __init__(self, project: Project, enabled: Enabled, path: str = "", given: bytes = b"") -> None:
+        self._project, self._enabled = project, enabled
         self._path, self._given = path, given
         self._trail = project.layout.trail
         self._ran: dict[str, tuple[Answer, _Brief]] = {}
@@ -112,10 +97,8 @@ class DryRuns:
     def around(self, path: str, looking: frozenset[str]) -> list[Told]:
         """What is said of a script, at which the checks of these rules look, and of those that use it, directly or not."""
         told = [self._said_of(path, looking)] if looking else []
-        for script in self._users(path):
-            rules = looking | self._looking_at(script)
-            if rules:
-                told.append(self._said_of(script, rules))
+        for script in self._users(path, lambda user: looking or self._looking_at(user)):
+            told.append(self._said_of(script, looking | self._looking_at(script)))
         return told
 
     def _said_of(self, path: str, rules: frozenset[str]) -> Told:
@@ -133,7 +116,7 @@ class DryRuns:
     def _tell(self, path: str, ran: "_Ran") -> Told:
         called = frozenset[_Key]().union(*(self._brief(user).calls for user in self._users(path)))
         run = run_of(ran.without(called))
-        told = ((rule, _said(check, run)) for rule, check in self._checks.over_runs.items())
+        told = ((check.rule, _said(check, run)) for check in self._enabled.checks)
         return {rule: said for rule, said in told if said}
 
     def _brief(self, path: str) -> _Brief:
@@ -152,18 +135,20 @@ class DryRuns:
         self._trail.also(known[0])
         return known[1]
 
-    def _users(self, path: str) -> list[str]:
-        """The scripts that use another one, first those that do so directly, and of these first those that train; not all, if they run long."""
-        found, pending, steps = dict.fromkeys([path]), [path], 0
+    def _users(self, path: str, counts: Callable[[str], object] = bool) -> list[str]:
+        """The scripts that use another one and that count: first those that do so directly, and of these first those that train. Not all, if
+        they run long.
+        """
+        found, pending, steps = dict.fromkeys([path], False), [path], 0
         while pending:
             using = {user for one in pending for user in self._project.around.scripts(one)}
             pending = sorted(using - found.keys(), key=self._in_turn)
             for user in pending:
                 if steps >= MOST_STEPS_OF_USERS or len(found) > MOST_USERS:
-                    return [*found][1:]
-                found[user] = None
-                steps += self._brief(user).steps
-        return [*found][1:]
+                    return [one for one in found if found[one]]
+                found[user] = bool(counts(user))
+                steps += self._brief(user).steps if found[user] else 0
+        return [one for one in found if found[one]]
 
     def _in_turn(self, path: str) -> tuple[int, str]:
         return -actions_in(self._text(path).decode("utf-8", "replace")), path
@@ -174,7 +159,8 @@ class DryRuns:
         return self._from(self._looking[path])
 
     def _look(self, path: str) -> frozenset[str]:
-        return self._checks.looking(self._project, path, self._text(path))
+        looking = self._enabled.looking(self._project, path, searchable(self._text(path)))
+        return frozenset(check.rule for check in looking if check.over_runs)
 
     def _make(self, path: str) -> _Ran:
         read: dict[str, int] = {path: 0}
@@ -189,7 +175,7 @@ class DryRuns:
 
         text = self._text(path)
         most = min(MOST_STEPS, LEAST_STEPS + int(STEPS_OF_A_BYTE * len(text)))
-        return _Ran(ran(Program(self._project.layout, reads), path, most), path)
+        return _Ran(dry_run_of(Program(self._project.layout, reads), path, most), path)
 
     def _text(self, path: str) -> bytes:
         if path == self._path:
@@ -199,30 +185,30 @@ class DryRuns:
 
 
 def told_around(
-    project: Project, path: str, text: str, checks: Checks, looking: frozenset[str]
+    project: Project, path: str, text: str, enabled: Enabled, looking: frozenset[str]
 ) -> list[Told]:
     """What checks say of the scripts that a file with this text is part of; those of the rules that are `looking` look at it."""
     with project.imports.followed(path):
-        return _scripts(project, path, text, checks).around(path, looking)
+        return _scripts(project, path, text, enabled).around(path, looking)
 
 
-def _scripts(project: Project, path: str, text: str, checks: Checks) -> DryRuns:
+def _scripts(project: Project, path: str, text: str, enabled: Enabled) -> DryRuns:
     on_disk = code_of(project.around.whole(path))
     if path in project.around.changing or not on_disk or on_disk != text.encode("utf-8", "surrogatepass"):
         given = _DECLARATION.sub(r"\1Coding", text).encode("utf-8", "surrogatepass")
-        return DryRuns(project, checks, path, given)
-    return _kept(project, checks, project.layout.trail.clearings)
+        return DryRuns(project, enabled, path, given)
+    return _kept(project, enabled, project.layout.trail.clearings)
 
 
 @lru_cache(2)
-def _kept(project: Project, checks: Checks, clearings: int) -> DryRuns:
+def _kept(project: Project, enabled: Enabled, clearings: int) -> DryRuns:
     """The scripts of a project, until its import statements have changed."""
-    return DryRuns(project, checks)
+    return DryRuns(project, enabled)
 
 
 def _said(check: Check, run: Run) -> list[Suspicion] | Exception:
     try:
-        return [one for over_run in check for one in over_run(run) if isinstance(one, Suspicion)]
+        return [one for over_run in check.over_runs for one in over_run(run) if isinstance(one, Suspicion)]
     except Exception as error:  # noqa: BLE001 - a check never stops another
         return error
 

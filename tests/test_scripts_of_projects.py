@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from ta_lint import scripts
 from ta_lint.core.config import Configs, Options
-from ta_lint.dryrun import runs
+from ta_lint.core.protocol import Action
+from ta_lint.dryrun.collect.run import run_of
 from ta_lint.engine import lint_file
+from ta_lint.events.event import Event
+from ta_lint.events.run import Run
 from ta_lint.file import File
 from ta_lint.project.project import renew
 
@@ -104,13 +108,13 @@ def test_a_method_that_nobody_calls_runs_on_the_object_that_a_script_makes(tmp_p
 
 def test_each_script_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: Counter[str] = Counter()
-    make = runs.DryRuns._make
+    make = scripts.DryRuns._make
 
-    def counted(project: runs.DryRuns, path: str) -> Any:
+    def counted(project: scripts.DryRuns, path: str) -> Any:
         ran[Path(path).stem] += 1
         return make(project, path)
 
-    monkeypatch.setattr(runs.DryRuns, "_make", counted)
+    monkeypatch.setattr(scripts.DryRuns, "_make", counted)
     found(tmp_path, step=STEP, loop=LOOP, launcher=LAUNCHER)
     assert ran == {"step": 1, "loop": 1, "launcher": 1}
 
@@ -158,3 +162,34 @@ for step, batch in enumerate(torch.randn(8, 3, 4)):
 
 def test_a_load_that_is_guessed_says_nothing_of_what_a_script_saves(tmp_path: Path) -> None:
     assert found(tmp_path, classifier=CLASSIFIER, script=SAVES)["classifier"] == set()
+
+
+TRAINING = """
+import torch
+from parts import prepared
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x in prepared():
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("imported", [100, 3_000])
+def test_a_short_script_comes_to_its_end_however_long_is_what_it_imports(
+    imported: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: dict[str, Run] = {}
+
+    def told(events: list[Event]) -> Run:
+        (path,) = {event.place.file for event in events if event.action == Action.STEP} or {""}
+        ran[Path(path).stem] = run_of(events)
+        return ran[Path(path).stem]
+
+    monkeypatch.setattr(scripts, "run_of", told)
+    body = "    size = size + 1\n" * imported
+    parts = f"import torch\n\ndef prepared():\n    size = 1\n{body}    return [torch.ones(2, 4)]\n"
+    found(tmp_path, main=TRAINING, parts=parts)
+    assert not ran["main"].broke_off
